@@ -1,0 +1,201 @@
+"""Settings: defaults, then `config.toml` in the home, then `RECORDER_<SECTION>_<NAME>`."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recorder.errors import ConfigError
+
+
+class Section(BaseModel):
+    """One table of `config.toml`; an unknown key is reported by `load`, not refused."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Capture(Section):
+    """What is taken in."""
+
+    ignore_paths: tuple[str, ...] = (
+        ".env",
+        ".env.*",
+        "*.pem",
+        "*.key",
+        "*.p12",
+        "*.pfx",
+        "id_rsa*",
+        "id_ed25519*",
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        "credentials",
+        "*.keystore",
+    )
+    """Shell patterns; the content of a file whose name or path matches is left out, its name stays."""
+    text_head: int = 12 * 1024
+    """Characters kept from the start of a long text field."""
+    text_tail: int = 4 * 1024
+    """Characters kept from its end."""
+
+
+class Store(Section):
+    """How large the database may grow."""
+
+    max_mb: int = 4096
+
+
+class Worker(Section):
+    """When the worker acts and when it leaves."""
+
+    idle_minutes: float = 30.0
+    poll_s: float = 2.0
+    turn_idle_minutes: float = 10.0
+    session_idle_minutes: float = 20.0
+    max_rss_mb: int = 400
+    """The worker ends itself above this and is started again by the next hook."""
+
+
+class Distil(Section):
+    """How events become memories."""
+
+    enabled: bool = True
+    typed_is_verified: bool = True
+    """An explicit rule in a prompt typed in the terminal is verified at once; else it is a candidate."""
+
+
+class Recall(Section):
+    """How much comes back."""
+
+    k: int = 10
+    max_tokens: int = 1500
+
+
+class Brief(Section):
+    """The text shown at SessionStart."""
+
+    enabled: bool = True
+    max_tokens: int = 300
+
+
+class Embed(Section):
+    """Vectors."""
+
+    enabled: bool = True
+    idle_minutes: float = 5.0
+    query_timeout_ms: int = 300
+    threads: int = 1
+
+
+class Projects(Section):
+    """How paths are bound."""
+
+    worktrees: str = Field(default="share", pattern="^(share|separate)$")
+    """`share`: worktrees of one repository are one project; `separate`: each is its own."""
+
+
+class Web(Section):
+    """The service of `recorder up`."""
+
+    port: int = Field(default=7377, ge=0, le=65535)
+
+
+class Config(BaseModel):
+    """All settings and the home they came from."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    home: Path
+    capture: Capture = Capture()
+    store: Store = Store()
+    worker: Worker = Worker()
+    distil: Distil = Distil()
+    recall: Recall = Recall()
+    brief: Brief = Brief()
+    embed: Embed = Embed()
+    projects: Projects = Projects()
+    web: Web = Web()
+    warnings: tuple[str, ...] = ()
+    """Unknown keys, each with its file and name: a warning at start, a failure of `recorder doctor`."""
+
+    @property
+    def db_path(self) -> Path:
+        return self.home / "recorder.db"
+
+    @property
+    def spool(self) -> Path:
+        return self.home / "spool"
+
+    @property
+    def brief_dir(self) -> Path:
+        return self.home / "brief"
+
+    @property
+    def models_dir(self) -> Path:
+        return self.home / "models"
+
+    @property
+    def logs_dir(self) -> Path:
+        return self.home / "logs"
+
+
+SECTIONS: Mapping[str, type[Section]] = {
+    "capture": Capture,
+    "store": Store,
+    "worker": Worker,
+    "distil": Distil,
+    "recall": Recall,
+    "brief": Brief,
+    "embed": Embed,
+    "projects": Projects,
+    "web": Web,
+}
+
+
+def home_of(environ: Mapping[str, str]) -> Path:
+    """Where everything of ours lives: `RECORDER_HOME`, else `~/.recorder`."""
+    named = environ.get("RECORDER_HOME")
+    return Path(named) if named else Path(environ.get("HOME") or os.path.expanduser("~")) / ".recorder"
+
+
+def load(environ: Mapping[str, str]) -> Config:
+    """The settings in force.
+
+    Raises: ConfigError when `config.toml` is not TOML or a value is of the wrong type.
+    """
+    home = home_of(environ)
+    path = home / "config.toml"
+    try:
+        written: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML ({error}): mend or remove it") from error
+    warnings = tuple(_unknown(path, written))
+    values: dict[str, Any] = {}
+    for name, section in SECTIONS.items():
+        table = written.get(name, {})
+        values[name] = dict(table) if isinstance(table, dict) else {}
+        for field in section.model_fields:
+            text = environ.get(f"RECORDER_{name}_{field}".upper())
+            if text is not None:
+                values[name][field] = text.split(os.pathsep) if field == "ignore_paths" else text
+    try:
+        return Config(home=home, warnings=warnings, **values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{where} = {first['input']!r} in {path} or the environment: {first['msg']}") from error
+
+
+def _unknown(path: Path, written: Mapping[str, Any]) -> list[str]:
+    found = []
+    for name, table in written.items():
+        if name not in SECTIONS or not isinstance(table, dict):
+            found.append(f"{path}: unknown section [{name}]")
+            continue
+        found += [f"{path}: unknown key {name}.{key}" for key in table if key not in SECTIONS[name].model_fields]
+    return found
