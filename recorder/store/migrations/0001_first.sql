@@ -308,23 +308,7 @@ create table counters (
     note text
 );
 
-create virtual table event_words using fts5 (
-    excerpt, content='events', content_rowid='id', tokenize='porter unicode61'
-);
-create virtual table event_trigrams using fts5 (
-    narrow, content='events', content_rowid='id', tokenize='trigram'
-);
-create virtual table memory_words using fts5 (
-    key, value, tags, tokenize='porter unicode61'
-);
-create virtual table memory_trigrams using fts5 (
-    value, tokenize='trigram'
-);
-insert into event_words (event_words, rank) values ('secure-delete', 1);
-insert into event_trigrams (event_trigrams, rank) values ('secure-delete', 1);
-insert into memory_words (memory_words, rank) values ('secure-delete', 1);
-insert into memory_trigrams (memory_trigrams, rank) values ('secure-delete', 1);
-
+-- The search tables themselves stand in store/indexes.py: their shapes are asserted at every open.
 create trigger events_indexed after insert on events begin
     insert into event_words (rowid, excerpt) values (new.id, new.excerpt);
     insert into event_trigrams (rowid, narrow) values (new.id, new.narrow);

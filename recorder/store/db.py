@@ -1,0 +1,150 @@
+"""How the database is opened."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+
+from recorder.errors import StoreError
+from recorder.store import indexes
+
+logger = logging.getLogger(__name__)
+
+Connection = apsw.Connection
+
+BUSY_TIMEOUT_MS = 10_000
+WAL_LIMIT_BYTES = 32 * 1024 * 1024
+
+# https://sqlite.org/pragma.html: auto_vacuum only takes hold before the first table; secure_delete overwrites what is deleted.
+PRAGMAS = f"""
+pragma auto_vacuum = incremental;
+pragma journal_mode = wal;
+pragma synchronous = full;
+pragma foreign_keys = on;
+pragma secure_delete = on;
+pragma journal_size_limit = {WAL_LIMIT_BYTES};
+pragma temp_store = memory;
+"""
+
+
+def connect(path: Path) -> Connection:
+    """An open database, migrated and with its search tables as this code expects them.
+
+    One connection a unit of work; never shared between threads (apsw raises ThreadingViolationError).
+
+    Raises: StoreError when the file is not a database or its folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        db = apsw.Connection(str(path))
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.execute(PRAGMAS)
+        _load_vec(db)
+        _migrate(db)
+    except (apsw.Error, OSError) as error:
+        raise StoreError(f"{path} cannot be used: {error}. Move it away to begin anew, or restore a backup") from error
+    return db
+
+
+def connect_readonly(path: Path) -> Connection:
+    """The database as it is, for reading.
+
+    Raises: StoreError when there is none or it is not a database.
+    """
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.execute("pragma query_only = on")
+        _load_vec(db)
+        db.execute("select count(*) from sqlite_schema").get
+    except apsw.Error as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+    return db
+
+
+@contextmanager
+def transaction(db: Connection) -> Iterator[None]:
+    """Everything inside or nothing. The write lock is taken at once: a read that turns into a write fails at once
+    in spite of the busy timeout (https://sqlite.org/lang_transaction.html, "deferred")."""
+    db.execute("begin immediate")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("rollback")
+        raise
+    db.execute("commit")
+
+
+def has_vec(db: Connection) -> bool:
+    """Whether sqlite-vec is there to be used on this connection."""
+    try:
+        db.execute("select vec_version()").get
+    except apsw.SQLError:
+        return False
+    return True
+
+
+def checkpoint(db: Connection) -> bool:
+    """Whether the whole write-ahead log reached the file and was cut to nothing; an open reader prevents it."""
+    busy, _, _ = next(iter(db.execute("pragma wal_checkpoint(truncate)")))
+    return busy == 0
+
+
+@cache
+def _vec_library() -> str | None:
+    """The path of the extension without its package, whose import pulls numpy."""
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        return None
+    return str(Path(spec.origin).with_name("vec0"))
+
+
+def _load_vec(db: Connection) -> None:
+    library = _vec_library()
+    if library is None:
+        return
+    try:
+        db.enable_load_extension(True)
+        db.load_extension(library)
+        db.enable_load_extension(False)
+    except (apsw.Error, AttributeError) as error:
+        logger.warning("sqlite-vec cannot be loaded, vectors stay off: %s", error)
+
+
+@cache
+def migrations() -> tuple[tuple[int, str], ...]:
+    """(number, SQL) of every migration, in order."""
+    folder = files("recorder.store") / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return tuple((int(name.split("_")[0]), (folder / name).read_text(encoding="utf-8")) for name in names)
+
+
+def version(db: Connection) -> int:
+    """The number of the last migration the file has seen."""
+    return int(db.pragma("user_version") or 0)
+
+
+def _migrate(db: Connection) -> None:
+    newest = migrations()[-1][0]
+    for number, sql in migrations():
+        if version(db) >= number:
+            continue
+        with transaction(db):
+            if version(db) < number:
+                db.execute(sql)
+                db.pragma("user_version", number)
+    # Code older than the file leaves the newer shapes alone.
+    if version(db) <= newest and not indexes.as_expected(db):
+        with transaction(db):
+            indexes.assert_shapes(db)

@@ -1,0 +1,316 @@
+"""Rows of events: what happened, once each."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from recorder.models import Event, EventKind, PromptClass, Source, StoredEvent
+from recorder.store.db import Connection
+
+COMPRESS_ABOVE_BYTES = 512
+
+COLUMNS = (
+    "e.id, e.key, e.kind, e.session_id, e.at_ms, e.project_id, e.body, e.codec, e.excerpt, e.cwd, e.prompt_id,"
+    " (select s.uuid from sightings s where s.event_id = e.id and s.uuid is not null order by s.id limit 1),"
+    " e.tool_use_id, e.agent_id, e.class, e.tool, e.ok, e.branch, e.healed, e.truncated, e.omitted_bytes"
+)
+
+
+def encode(body: object) -> tuple[bytes, str, str]:
+    """(bytes, codec, hash) of a body; bodies above 512 bytes are compressed."""
+    plain = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    digest = sha256(plain).hexdigest()
+    if len(plain) <= COMPRESS_ABOVE_BYTES:
+        return plain, "json", digest
+    return zlib.compress(plain, 6), "zlib", digest
+
+
+def decode(body: bytes, codec: str) -> dict[str, Any]:
+    """The body as it was stored; empty when it is gone."""
+    if codec == "gone":
+        return {}
+    plain = zlib.decompress(body) if codec == "zlib" else body
+    value = json.loads(plain)
+    return value if isinstance(value, dict) else {}
+
+
+def insert(
+    db: Connection,
+    event: Event,
+    *,
+    project_id: str | None,
+    scope_id: int | None,
+    received_ms: int,
+    excerpt: str,
+    narrow: str,
+    healed: bool,
+) -> int | None:
+    """Store the event; its row's id, or None when its key is already there."""
+    body, codec, digest = encode(event.body)
+    db.execute(
+        "insert into events (key, kind, session_id, project_id, scope_id, at_ms, received_ms, prompt_id, tool_use_id,"
+        " agent_id, class, tool, ok, cwd, branch, excerpt, narrow, body, codec, body_hash, truncated, omitted_bytes,"
+        " healed) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " on conflict (key) do nothing",
+        (
+            event.key,
+            event.kind.value,
+            event.session_id,
+            project_id,
+            scope_id,
+            event.at_ms,
+            received_ms,
+            event.prompt_id,
+            event.tool_use_id,
+            event.agent_id,
+            event.klass.value if event.klass else None,
+            event.tool,
+            None if event.ok is None else int(event.ok),
+            event.cwd,
+            event.branch,
+            excerpt,
+            narrow,
+            body,
+            codec,
+            digest,
+            int(event.truncated),
+            event.omitted_bytes,
+            int(healed),
+        ),
+    )
+    return db.last_insert_rowid() if db.changes() else None
+
+
+def id_of_key(db: Connection, key: str) -> int | None:
+    """The event stored under the key."""
+    return _one(db, "select id from events where key = ?", (key,))
+
+
+def id_of_uuid(db: Connection, uuid: str) -> int | None:
+    """The event a transcript record with this uuid was already seen as, under any session."""
+    return _one(db, "select event_id from sightings where uuid = ? limit 1", (uuid,))
+
+
+def id_of_ref(db: Connection, source: str, ref: str) -> int | None:
+    """The event this very file or record was already taken in as."""
+    return _one(db, "select event_id from sightings where source = ? and ref = ?", (source, ref))
+
+
+def ids_of_tool_use(db: Connection, tool_use_id: str, tool: str | None, session_id: str) -> list[tuple[int, int, int]]:
+    """(event, its time, time a transcript gave it or 0) of calls with this id and tool under other sessions."""
+    return list(
+        db.execute(
+            "select e.id, e.at_ms, coalesce((select s.at_ms from sightings s where s.event_id = e.id"
+            " and s.source <> 'hook' limit 1), 0) from events e"
+            " where e.tool_use_id = ? and e.tool is ? and e.session_id <> ?",
+            (tool_use_id, tool, session_id),
+        )
+    )
+
+
+def ids_of_prompt(db: Connection, prompt_id: str, session_id: str) -> list[int]:
+    """Main-thread prompts with this prompt id under other sessions."""
+    rows = db.execute(
+        "select id from events where prompt_id = ? and kind = 'prompt' and agent_id is null and session_id <> ?",
+        (prompt_id, session_id),
+    )
+    return [row[0] for row in rows]
+
+
+def sight(db: Connection, event_id: int, event: Event, *, extra: object = None) -> bool:
+    """Note where the event was seen. False when that very place was noted before."""
+    db.execute(
+        "insert into sightings (event_id, source, ref, uuid, session_id, at_ms, extra) values (?, ?, ?, ?, ?, ?, ?)"
+        " on conflict (source, ref) do nothing",
+        (
+            event_id,
+            event.source.value,
+            event.ref,
+            event.uuid,
+            event.session_id,
+            event.at_ms,
+            None if extra is None else json.dumps(extra, ensure_ascii=True),
+        ),
+    )
+    return bool(db.changes())
+
+
+def learn(db: Connection, event_id: int, event: Event) -> None:
+    """Fill columns that the first source could not know; what it knew stays."""
+    db.execute(
+        "update events set class = coalesce(class, ?), branch = coalesce(branch, ?), prompt_id = coalesce(prompt_id, ?),"
+        " healed = case when ? = 'hook' then 0 else healed end where id = ?",
+        (
+            event.klass.value if event.klass else None,
+            event.branch,
+            event.prompt_id,
+            event.source.value,
+            event_id,
+        ),
+    )
+
+
+def add_files(db: Connection, event_id: int, found: Iterable[tuple[str, str]]) -> None:
+    """Note which paths a tool call named, and whether it read or wrote them."""
+    db.executemany(
+        "insert or ignore into files (event_id, path, action) values (?, ?, ?)",
+        [(event_id, path, action) for path, action in found],
+    )
+
+
+def queue_vector(db: Connection, owner: str, owner_id: int, at_ms: int) -> None:
+    """Ask for a vector of an event or of a memory's version."""
+    db.execute(
+        "insert into embed_queue (owner, owner_id, at_ms) values (?, ?, ?) on conflict do nothing",
+        (owner, owner_id, at_ms),
+    )
+
+
+def get(db: Connection, ids: Sequence[int]) -> list[StoredEvent]:
+    """The events with these ids, in the order asked for; unknown ids are left out."""
+    found: dict[int, StoredEvent] = {}
+    for start in range(0, len(ids), 500):
+        part = ids[start : start + 500]
+        marks = ", ".join("?" * len(part))
+        for row in db.execute(f"select {COLUMNS} from events e where e.id in ({marks})", tuple(part)):
+            found[row[0]] = _event(row)
+    return [found[i] for i in ids if i in found]
+
+
+def of_turn(db: Connection, session_id: str, prompt_id: str | None) -> list[StoredEvent]:
+    """The events of a turn in the order they happened. `prompt_id` None or "": those before any prompt id."""
+    rows = db.execute(
+        f"select {COLUMNS} from events e where e.session_id = ? and coalesce(e.prompt_id, '') = ? order by e.at_ms, e.id",
+        (session_id, prompt_id or ""),
+    )
+    return [_event(row) for row in rows]
+
+
+def of_session(db: Connection, session_id: str, *, limit: int = 100_000) -> list[StoredEvent]:
+    """The events of a session in the order they happened."""
+    rows = db.execute(
+        f"select {COLUMNS} from events e where e.session_id = ? order by e.at_ms, e.id limit ?", (session_id, limit)
+    )
+    return [_event(row) for row in rows]
+
+
+def listing(
+    db: Connection,
+    *,
+    session_id: str | None = None,
+    kind: str | None = None,
+    project_id: str | None = None,
+    after_id: int = 0,
+    limit: int = 100,
+    newest_first: bool = True,
+) -> list[StoredEvent]:
+    """Events a person asked to see, filtered."""
+    order = "desc" if newest_first else "asc"
+    rows = db.execute(
+        f"select {COLUMNS} from events e where (?1 is null or e.session_id = ?1) and (?2 is null or e.kind = ?2)"
+        f" and (?3 is null or e.project_id = ?3) and e.id > ?4 order by e.id {order} limit ?5",
+        (session_id, kind, project_id, after_id, limit),
+    )
+    return [_event(row) for row in rows]
+
+
+def around(db: Connection, event_id: int, *, before: int, after: int) -> list[StoredEvent]:
+    """The events of the same session around one, itself included, oldest first."""
+    middle = get(db, [event_id])
+    if not middle:
+        return []
+    here = middle[0]
+    earlier = db.execute(
+        f"select {COLUMNS} from events e where e.session_id = ? and (e.at_ms, e.id) < (?, ?)"
+        " order by e.at_ms desc, e.id desc limit ?",
+        (here.session_id, here.at_ms, here.id, before),
+    )
+    first = [_event(row) for row in earlier][::-1]
+    later = db.execute(
+        f"select {COLUMNS} from events e where e.session_id = ? and (e.at_ms, e.id) > (?, ?)"
+        " order by e.at_ms, e.id limit ?",
+        (here.session_id, here.at_ms, here.id, after),
+    )
+    return [*first, here, *(_event(row) for row in later)]
+
+
+def count(db: Connection) -> int:
+    """How many events there are."""
+    return int(_one(db, "select count(*) from events", ()) or 0)
+
+
+def _one(db: Connection, sql: str, values: tuple[Any, ...]) -> int | None:
+    for row in db.execute(sql, values):
+        return None if row[0] is None else int(row[0])
+    return None
+
+
+def _event(row: tuple[Any, ...]) -> StoredEvent:
+    return StoredEvent(
+        id=row[0],
+        key=row[1],
+        kind=EventKind(row[2]),
+        session_id=row[3],
+        at_ms=row[4],
+        project_id=row[5],
+        body=decode(row[6], row[7]),
+        excerpt=row[8],
+        cwd=row[9],
+        prompt_id=row[10],
+        uuid=row[11],
+        tool_use_id=row[12],
+        agent_id=row[13],
+        klass=PromptClass(row[14]) if row[14] else None,
+        tool=row[15],
+        ok=None if row[16] is None else bool(row[16]),
+        branch=row[17],
+        healed=bool(row[18]),
+        truncated=bool(row[19]),
+        omitted_bytes=row[20],
+    )
+
+
+def as_open_call(event: Event) -> str:
+    """A waiting tool use as JSON text."""
+    return json.dumps(
+        {
+            "key": event.key,
+            "session_id": event.session_id,
+            "at_ms": event.at_ms,
+            "source": event.source.value,
+            "body": event.body,
+            "cwd": event.cwd,
+            "prompt_id": event.prompt_id,
+            "uuid": event.uuid,
+            "tool_use_id": event.tool_use_id,
+            "agent_id": event.agent_id,
+            "message_id": event.message_id,
+            "tool": event.tool,
+            "branch": event.branch,
+            "ref": event.ref,
+        },
+        ensure_ascii=True,
+    )
+
+
+def open_calls(db: Connection, session_id: str) -> dict[str, Event]:
+    """The tool uses of a session that wait for their result, by tool_use_id."""
+    from_rows = db.execute("select tool_use_id, event from open_calls where session_id = ?", (session_id,))
+    return {tool_use_id: _open_call(json.loads(text)) for tool_use_id, text in from_rows}
+
+
+def keep_open_calls(db: Connection, session_id: str, calls: Iterable[Event]) -> None:
+    """Replace the waiting tool uses of a session."""
+    db.execute("delete from open_calls where session_id = ?", (session_id,))
+    db.executemany(
+        "insert or replace into open_calls (session_id, tool_use_id, event) values (?, ?, ?)",
+        [(session_id, call.tool_use_id, as_open_call(call)) for call in calls if call.tool_use_id],
+    )
+
+
+def _open_call(fields: dict[str, Any]) -> Event:
+    return Event(kind=EventKind.TOOL_CALL, source=Source(fields.pop("source")), **fields)

@@ -1,0 +1,164 @@
+"""Rows of sessions, and how far each transcript was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recorder.store.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run of Claude Code."""
+
+    id: str
+    project_id: str | None
+    first_cwd: str | None
+    transcript_path: str | None
+    started_ms: int
+    last_ms: int
+    closed_ms: int | None
+    end_reason: str | None
+    title: str | None
+    branch: str | None
+    off: bool
+    hook_events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far a transcript was read: a byte offset, and what its reader must remember."""
+
+    path: str
+    session_id: str
+    inode: int | None
+    offset: int
+    prefix_hash: str
+    state: Mapping[str, Any]
+
+
+COLUMNS = (
+    "id, project_id, first_cwd, transcript_path, started_ms, last_ms, closed_ms, end_reason, title, branch, off,"
+    " hook_events"
+)
+
+
+def get(db: Connection, session_id: str) -> Session | None:
+    """The session, when it is known."""
+    for row in db.execute(f"select {COLUMNS} from sessions where id = ?", (session_id,)):
+        return _session(row)
+    return None
+
+
+def see(
+    db: Connection,
+    session_id: str,
+    *,
+    first_ms: int,
+    last_ms: int,
+    cwd: str | None,
+    project_id: str | None,
+    transcript_path: str | None,
+    branch: str | None,
+    hook_events: int,
+) -> None:
+    """Open the session, or note that it went on: its first folder and project stay, a closed one is open again."""
+    db.execute(
+        "insert into sessions (id, project_id, first_cwd, transcript_path, started_ms, last_ms, branch, hook_events)"
+        " values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict (id) do update set"
+        " project_id = coalesce(project_id, ?2), first_cwd = coalesce(first_cwd, ?3),"
+        " transcript_path = coalesce(?4, transcript_path), started_ms = min(started_ms, ?5),"
+        " closed_ms = case when ?6 > last_ms then null else closed_ms end, last_ms = max(last_ms, ?6),"
+        " branch = coalesce(?7, branch), hook_events = hook_events + ?8",
+        (session_id, project_id, cwd, transcript_path, first_ms, last_ms, branch, hook_events),
+    )
+
+
+def close(db: Connection, session_id: str, now_ms: int, reason: str | None = None) -> None:
+    """Mark the session closed."""
+    db.execute(
+        "update sessions set closed_ms = coalesce(closed_ms, ?), end_reason = coalesce(?, end_reason) where id = ?",
+        (now_ms, reason, session_id),
+    )
+
+
+def entitle(db: Connection, session_id: str, title: str) -> None:
+    """Give the session its title; the last one wins."""
+    db.execute("update sessions set title = ? where id = ?", (title, session_id))
+
+
+def switch_off(db: Connection, session_id: str, now_ms: int) -> None:
+    """Never take this session in: it ran with RECORDER_OFF."""
+    db.execute(
+        "insert into sessions (id, started_ms, last_ms, closed_ms, off) values (?1, ?2, ?2, ?2, 1)"
+        " on conflict (id) do update set off = 1",
+        (session_id, now_ms),
+    )
+
+
+def still_open(db: Connection) -> list[Session]:
+    """Sessions nobody closed yet, the quietest first."""
+    rows = db.execute(f"select {COLUMNS} from sessions where closed_ms is null and off = 0 order by last_ms")
+    return [_session(row) for row in rows]
+
+
+def listing(db: Connection, *, project_id: str | None = None, limit: int = 50, offset: int = 0) -> list[Session]:
+    """Sessions, the latest first."""
+    rows = db.execute(
+        f"select {COLUMNS} from sessions where (?1 is null or project_id = ?1) and id <> 'gate'"
+        " order by last_ms desc limit ?2 offset ?3",
+        (project_id, limit, offset),
+    )
+    return [_session(row) for row in rows]
+
+
+def reading(db: Connection, path: str) -> Reading | None:
+    """How far the transcript at the path was read."""
+    rows = db.execute("select path, session_id, inode, offset, prefix_hash, state from cursors where path = ?", (path,))
+    for row in rows:
+        return Reading(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]))
+    return None
+
+
+def keep_reading(db: Connection, reading: Reading, now_ms: int) -> None:
+    """Note how far the transcript was read."""
+    db.execute(
+        "insert into cursors (path, session_id, inode, offset, prefix_hash, state, read_ms) values (?, ?, ?, ?, ?, ?, ?)"
+        " on conflict (path) do update set session_id = excluded.session_id, inode = excluded.inode,"
+        " offset = excluded.offset, prefix_hash = excluded.prefix_hash, state = excluded.state,"
+        " read_ms = excluded.read_ms",
+        (
+            reading.path,
+            reading.session_id,
+            reading.inode,
+            reading.offset,
+            reading.prefix_hash,
+            json.dumps(dict(reading.state), ensure_ascii=True),
+            now_ms,
+        ),
+    )
+
+
+def paused(db: Connection) -> list[tuple[str | None, int, int | None]]:
+    """(project or None for everywhere, from, until or None) of every span in which nothing is taken in."""
+    return list(db.execute("select project_id, from_ms, until_ms from pauses order by from_ms"))
+
+
+def pause(db: Connection, project_id: str | None, from_ms: int, until_ms: int | None) -> None:
+    """Take nothing in for a while."""
+    db.execute("insert into pauses (project_id, from_ms, until_ms) values (?, ?, ?)", (project_id, from_ms, until_ms))
+
+
+def resume(db: Connection, project_id: str | None, now_ms: int) -> None:
+    """End every pause of the project, or of everywhere, that still runs."""
+    db.execute(
+        "update pauses set until_ms = ?2 where project_id is ?1 and (until_ms is null or until_ms > ?2)",
+        (project_id, now_ms),
+    )
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    return Session(*row[:10], off=bool(row[10]), hook_events=row[11])
