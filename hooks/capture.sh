@@ -1,0 +1,86 @@
+#!/bin/sh
+# One hook input: fd 0, byte for byte, into one file of the spool.
+#
+#   capture.sh [wake]        wake: start a worker that is gone, afterwards
+#
+# Prints nothing and exits 0 whatever happens. Two processes (cat, mv) and no third: each costs a millisecond of every tool call.
+# stdin is a socket, so /dev/stdin cannot be opened; `command` steps over functions that the user's shell exported.
+
+[ -w /dev/null ] && exec >/dev/null 2>&1
+umask 077
+PATH=/usr/bin:/bin:${PATH:-}
+
+leave() {
+  command cat >/dev/null # to the end: a client writing into a closed socket may call that an error
+  exit 0
+}
+
+lost() { # what is torn goes first: on a full disk that frees the byte we count with
+  command rm -f "$tmp/$name"
+  printf . >>"$spool/lost"
+  leave
+}
+
+home=${RECORDER_HOME:-}
+if [ -z "$home" ]; then
+  home=${0%/hooks/*} # a copy inside a home belongs to that home
+  [ -e "$home/wake" ] || home=${HOME:-}/.recorder
+fi
+case $home in
+  /.recorder | [!/]*) leave ;; # no HOME, or a path that would land in the user's own tree
+esac
+
+session=${CLAUDE_CODE_SESSION_ID:-}
+case $session in
+  '' | *[!A-Za-z0-9-]*) session=none ;;
+esac
+[ ${#session} -le 64 ] || session=none
+
+case ${RECORDER_OFF:-0} in
+  0) ;;
+  *) # the marker keeps a later reading of the transcript from taking the session in
+    if [ "$session" != none ] && [ ! -e "$home/off/$session" ]; then
+      [ -d "$home/off" ] || command mkdir -p "$home/off"
+      true >"$home/off/$session"
+    fi
+    leave
+    ;;
+esac
+
+spool=$home/spool tmp=$home/spool/tmp new=$home/spool/new
+if [ ! -d "$tmp" ] || [ ! -d "$new" ] || [ ! -s "$spool/lost" ]; then
+  command mkdir -p "$tmp" "$new"
+  # A newline, then one dot for each input that could not be written. The newline holds the block that a full disk would refuse.
+  [ -s "$spool/lost" ] || echo >>"$spool/lost"
+fi
+
+# A fresh random name at each reading (random(4)); elsewhere ids of the processes, and what bash offers.
+read -r seed </proc/sys/kernel/random/uuid || seed=$PPID-${RANDOM:-0}
+case $seed in
+  '' | *[!0-9a-f-]*) seed=$PPID ;;
+esac
+name=$session-$$-$seed.json
+tries=0
+set -C # `>` makes a file or fails: the name in tmp/ is ours alone
+until [ ! -e "$new/$name" ] && true >"$tmp/$name"; do
+  tries=$((tries + 1))
+  [ $tries -lt 9 ] || lost
+  name=$session-$$-$seed-$tries.json
+done
+set +C
+
+# `recorder pause` sets the mtime of `paused` to the end of the pause; our empty file was made now.
+if [ -e "$home/paused" ] && [ "$home/paused" -nt "$tmp/$name" ]; then
+  command rm -f "$tmp/$name"
+  leave
+fi
+
+command cat >"$tmp/$name" || lost
+# Never over an existing name. What stays in tmp/ is whole, and the worker takes it in a minute later.
+command mv -n "$tmp/$name" "$new/$name"
+
+if [ "${1:-}" = wake ] && [ -x "$home/wake" ]; then
+  # A child that kept our stdout or stderr would hold the session for its whole life.
+  "$home/wake" </dev/null >/dev/null 2>&1 &
+fi
+exit 0
