@@ -42,7 +42,8 @@ def verify(db: Connection) -> Verdict:
     """Whether every row still follows from the one before it."""
     previous, rows = START, 0
     for row in db.execute(
-        "select id, at_ms, actor, channel, action, subject, detail_digest, reason, previous, digest from audit order by id"
+        "select id, at_ms, actor, channel, action, subject, detail_digest, reason, previous, digest"
+        " from audit order by id"
     ):
         if row[8] != previous or row[9] != _digest(previous, row[1:8]):
             return Verdict("fail", rows, row[0])

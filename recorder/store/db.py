@@ -23,7 +23,8 @@ Connection = apsw.Connection
 BUSY_TIMEOUT_MS = 10_000
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
 
-# https://sqlite.org/pragma.html: auto_vacuum only takes hold before the first table; secure_delete overwrites what is deleted.
+# https://sqlite.org/pragma.html: auto_vacuum only takes hold before the first table;
+# secure_delete overwrites what is deleted.
 PRAGMAS = f"""
 pragma auto_vacuum = incremental;
 pragma journal_mode = wal;
@@ -98,7 +99,7 @@ def has_vec(db: Connection) -> bool:
 def checkpoint(db: Connection) -> bool:
     """Whether the whole write-ahead log reached the file and was cut to nothing; an open reader prevents it."""
     busy, _, _ = next(iter(db.execute("pragma wal_checkpoint(truncate)")))
-    return busy == 0
+    return bool(busy == 0)
 
 
 @cache

@@ -142,8 +142,8 @@ def sight(db: Connection, event_id: int, event: Event, *, extra: object = None) 
 def learn(db: Connection, event_id: int, event: Event) -> None:
     """Fill columns that the first source could not know; what it knew stays."""
     db.execute(
-        "update events set class = coalesce(class, ?), branch = coalesce(branch, ?), prompt_id = coalesce(prompt_id, ?),"
-        " healed = case when ? = 'hook' then 0 else healed end where id = ?",
+        "update events set class = coalesce(class, ?), branch = coalesce(branch, ?),"
+        " prompt_id = coalesce(prompt_id, ?), healed = case when ? = 'hook' then 0 else healed end where id = ?",
         (
             event.klass.value if event.klass else None,
             event.branch,
@@ -184,7 +184,8 @@ def get(db: Connection, ids: Sequence[int]) -> list[StoredEvent]:
 def of_turn(db: Connection, session_id: str, prompt_id: str | None) -> list[StoredEvent]:
     """The events of a turn in the order they happened. `prompt_id` None or "": those before any prompt id."""
     rows = db.execute(
-        f"select {COLUMNS} from events e where e.session_id = ? and coalesce(e.prompt_id, '') = ? order by e.at_ms, e.id",
+        f"select {COLUMNS} from events e where e.session_id = ? and coalesce(e.prompt_id, '') = ?"
+        " order by e.at_ms, e.id",
         (session_id, prompt_id or ""),
     )
     return [_event(row) for row in rows]

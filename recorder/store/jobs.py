@@ -86,7 +86,8 @@ def fail(db: Connection, job: Job, error: str, now_ms: int) -> bool:
 def revive(db: Connection, now_ms: int, kind: str | None = None) -> int:
     """Queue dead jobs again; how many."""
     db.execute(
-        "update jobs set state = 'queued', attempts = 0, due_ms = ?1 where state = 'dead' and (?2 is null or kind = ?2)",
+        "update jobs set state = 'queued', attempts = 0, due_ms = ?1"
+        " where state = 'dead' and (?2 is null or kind = ?2)",
         (now_ms, kind),
     )
     return db.changes()

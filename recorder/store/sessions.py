@@ -126,7 +126,8 @@ def reading(db: Connection, path: str) -> Reading | None:
 def keep_reading(db: Connection, reading: Reading, now_ms: int) -> None:
     """Note how far the transcript was read."""
     db.execute(
-        "insert into cursors (path, session_id, inode, offset, prefix_hash, state, read_ms) values (?, ?, ?, ?, ?, ?, ?)"
+        "insert into cursors (path, session_id, inode, offset, prefix_hash, state, read_ms)"
+        " values (?, ?, ?, ?, ?, ?, ?)"
         " on conflict (path) do update set session_id = excluded.session_id, inode = excluded.inode,"
         " offset = excluded.offset, prefix_hash = excluded.prefix_hash, state = excluded.state,"
         " read_ms = excluded.read_ms",
@@ -161,4 +162,5 @@ def resume(db: Connection, project_id: str | None, now_ms: int) -> None:
 
 
 def _session(row: tuple[Any, ...]) -> Session:
-    return Session(*row[:10], off=bool(row[10]), hook_events=row[11])
+    *fields, off, hook_events = row
+    return Session(*fields, off=bool(off), hook_events=hook_events)

@@ -1,0 +1,302 @@
+"""Rows of memories, their versions, evidence, history and refs. Only the gate calls what writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, Scope, StoredEvent, Trust
+from recorder.store import events, indexes
+from recorder.store.db import Connection
+
+COLUMNS = (
+    "m.id, v.id, v.version, m.namespace, m.key, v.value, v.kind, v.trust, v.origin, v.source, v.tags, v.importance,"
+    " v.confidence, m.project_id, m.home_project_id, v.recorded_ms, v.valid_from_ms, v.valid_to_ms,"
+    " m.deleted_ms is not null,"
+    " (select count(distinct e.session_id) from memory_evidence e where e.version_id = v.id), m.access_count"
+)
+CURRENT = "from memories m join memory_versions v on v.id = m.version_id"
+
+# `m` is visible: it stands in a scope row of the caller's, and a `user.*` candidate that came from a project
+# is seen in that project only, until a person verifies it.
+VISIBLE = (
+    "m.scope_id in (select id from scopes where name in ('user', ?1))"
+    " and (m.home_project_id is null or v.trust = 'verified' or m.home_project_id = ?1)"
+)
+
+
+def find(db: Connection, namespace: str, key: str) -> Memory | None:
+    """The memory at this address as it stands, deleted ones included."""
+    rows = db.execute(f"select {COLUMNS} {CURRENT} where m.namespace = ? and m.key = ?", (namespace, key))
+    for row in rows:
+        return _memory(row)
+    return None
+
+
+def get(db: Connection, ids: Sequence[int]) -> list[Memory]:
+    """The memories with these ids, in the order asked for; unknown ids are left out."""
+    marks = ", ".join("?" * len(ids))
+    found = {
+        row[0]: _memory(row) for row in db.execute(f"select {COLUMNS} {CURRENT} where m.id in ({marks})", tuple(ids))
+    }
+    return [found[i] for i in ids if i in found]
+
+
+def visible(db: Connection, memory: Memory, scope: Scope) -> bool:
+    """Whether the caller may see the memory."""
+    rows = db.execute(f"select 1 {CURRENT} where m.id = ?2 and {VISIBLE}", (scope.project_id, memory.id))
+    return bool(list(rows))
+
+
+def listing(
+    db: Connection,
+    scope: Scope,
+    *,
+    namespace: str | None = None,
+    kind: str | None = None,
+    trust: str | None = None,
+    tag: str | None = None,
+    deleted: bool = False,
+    limit: int = 50,
+    offset: int = 0,
+) -> list[Memory]:
+    """Memories visible in the scope, the latest first. `namespace` matches itself and what lies below it."""
+    rows = db.execute(
+        f"select {COLUMNS} {CURRENT} where {VISIBLE}"
+        " and (?2 is null or m.namespace = ?2 or substr(m.namespace, 1, length(?2) + 1) = ?2 || '.')"
+        " and (?3 is null or v.kind = ?3) and (?4 is null or v.trust = ?4)"
+        " and (?5 is null or exists (select 1 from json_each(v.tags) t where t.value = ?5))"
+        " and (m.deleted_ms is not null) = ?6 order by v.recorded_ms desc, m.id desc limit ?7 offset ?8",
+        (scope.project_id, namespace, kind, trust, tag, int(deleted), limit, offset),
+    )
+    return [_memory(row) for row in rows]
+
+
+def counts(db: Connection, scope: Scope) -> list[tuple[str, str, str, int]]:
+    """(namespace, kind, trust, how many) of what is visible and not deleted."""
+    return list(
+        db.execute(
+            f"select m.namespace, v.kind, v.trust, count(*) {CURRENT} where {VISIBLE} and m.deleted_ms is null"
+            " group by 1, 2, 3 order by 1, 2, 3",
+            (scope.project_id,),
+        )
+    )
+
+
+def evidence(db: Connection, version_id: int) -> list[tuple[StoredEvent, str]]:
+    """(event, verbatim quote) of everything a version stands on, oldest first."""
+    rows = list(
+        db.execute("select event_id, quote from memory_evidence where version_id = ? order by event_id", (version_id,))
+    )
+    by_id = {event.id: event for event in events.get(db, [row[0] for row in rows])}
+    return [(by_id[event_id], quote) for event_id, quote in rows if event_id in by_id]
+
+
+def evidence_rows(db: Connection, version_ids: Sequence[int]) -> list[tuple[int, int, str, str | None, str | None]]:
+    """(version, event, quote, uuid, tool_use_id) of the versions' evidence, without bodies."""
+    marks = ", ".join("?" * len(version_ids))
+    return list(
+        db.execute(
+            "select x.version_id, x.event_id, x.quote,"
+            " (select s.uuid from sightings s where s.event_id = x.event_id and s.uuid is not null limit 1),"
+            f" e.tool_use_id from memory_evidence x join events e on e.id = x.event_id where x.version_id in ({marks})"
+            " order by x.version_id, x.event_id",
+            tuple(version_ids),
+        )
+    )
+
+
+def history(db: Connection, memory_id: int) -> list[dict[str, Any]]:
+    """Every revision, oldest first: version, value, trust, who, why, when."""
+    rows = db.execute(
+        "select h.at_ms, h.action, h.channel, h.actor, h.reason, v.version, v.value, v.trust, h.content"
+        " from memory_history h left join memory_versions v on v.id = h.version_id where h.memory_id = ? order by h.id",
+        (memory_id,),
+    )
+    names = ("at_ms", "action", "channel", "actor", "reason", "version", "value", "trust")
+    return [dict(zip(names, row[:8], strict=True)) | json.loads(row[8] or "{}") for row in rows]
+
+
+def channel_of(db: Connection, version_id: int) -> Channel:
+    """The door a version came through."""
+    for (name,) in db.execute("select channel from memory_versions where id = ?", (version_id,)):
+        return Channel(name)
+    raise LookupError(version_id)
+
+
+def occurred_ms(db: Connection, version_id: int) -> int:
+    """When what a version says was said or seen."""
+    for (at,) in db.execute("select occurred_ms from memory_versions where id = ?", (version_id,)):
+        return int(at)
+    raise LookupError(version_id)
+
+
+def create(
+    db: Connection,
+    proposal: Proposal,
+    *,
+    scope_id: int,
+    project_id: str | None,
+    home_project_id: str | None,
+    now_ms: int,
+) -> int:
+    """A new address with no version yet; its id."""
+    db.execute(
+        "insert into memories (namespace, key, scope_id, project_id, home_project_id, created_ms)"
+        " values (?, ?, ?, ?, ?, ?)",
+        (proposal.namespace, proposal.key, scope_id, project_id, home_project_id, now_ms),
+    )
+    return db.last_insert_rowid()
+
+
+def add_version(
+    db: Connection, memory_id: int, proposal: Proposal, *, trust: Trust, channel: Channel, now_ms: int
+) -> int:
+    """Make the proposal the memory's current version and retire the one before; its id."""
+    old = next(iter(db.execute("select version_id from memories where id = ?", (memory_id,))))[0]
+    number = next(
+        iter(db.execute("select coalesce(max(version), 0) from memory_versions where memory_id = ?", (memory_id,)))
+    )[0]
+    tags = json.dumps(list(proposal.tags), ensure_ascii=False)
+    db.execute(
+        "insert into memory_versions (memory_id, version, value, kind, trust, origin, channel, source, tags,"
+        " importance, confidence, occurred_ms, valid_from_ms, valid_to_ms, recorded_ms)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            memory_id,
+            number + 1,
+            proposal.value,
+            proposal.kind.value,
+            trust.value,
+            proposal.origin.value,
+            channel.value,
+            proposal.source,
+            tags,
+            proposal.importance,
+            proposal.confidence,
+            proposal.occurred_ms if proposal.occurred_ms is not None else now_ms,
+            proposal.valid_from_ms,
+            proposal.valid_to_ms,
+            now_ms,
+        ),
+    )
+    version_id = db.last_insert_rowid()
+    if old is not None:
+        db.execute("update memory_versions set retired_ms = ? where id = ?", (now_ms, old))
+    db.execute(
+        "update memories set version_id = ?, deleted_ms = null, deleted_by = null where id = ?", (version_id, memory_id)
+    )
+    indexes.index_version(db, version_id, proposal.key, proposal.value, tags)
+    events.queue_vector(db, "memory", version_id, now_ms)
+    return version_id
+
+
+def add_evidence(db: Connection, version_id: int, found: Iterable[tuple[int, str, str]]) -> int:
+    """Note (event, quote, session) under a version; how many were new."""
+    before = db.total_changes()
+    db.executemany(
+        "insert or ignore into memory_evidence (version_id, event_id, quote, session_id) values (?, ?, ?, ?)",
+        [(version_id, *row) for row in found],
+    )
+    return db.total_changes() - before
+
+
+def sessions_of(db: Connection, version_id: int) -> int:
+    """In how many distinct sessions a version was seen."""
+    rows = db.execute("select count(distinct session_id) from memory_evidence where version_id = ?", (version_id,))
+    return int(next(iter(rows))[0])
+
+
+def set_deleted(db: Connection, memory_id: int, deleted_ms: int | None, by: str | None) -> None:
+    """Hide the memory, or show it again."""
+    db.execute("update memories set deleted_ms = ?, deleted_by = ? where id = ?", (deleted_ms, by, memory_id))
+
+
+def deleted_by(db: Connection, memory_id: int) -> str | None:
+    """The channel that hid the memory."""
+    for (by,) in db.execute("select deleted_by from memories where id = ?", (memory_id,)):
+        return None if by is None else str(by)
+    return None
+
+
+def set_pinned(db: Connection, memory_id: int, pinned: bool) -> None:
+    """Let the memory go first in the brief."""
+    db.execute("update memories set pinned = ? where id = ?", (int(pinned), memory_id))
+
+
+def add_history(
+    db: Connection,
+    memory_id: int,
+    version_id: int | None,
+    *,
+    action: str,
+    channel: Channel,
+    actor: str,
+    reason: str | None,
+    now_ms: int,
+    content: object = None,
+) -> None:
+    """One more line of the memory's history."""
+    db.execute(
+        "insert into memory_history (memory_id, version_id, action, channel, actor, reason, at_ms, content)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            memory_id,
+            version_id,
+            action,
+            channel.value,
+            actor,
+            reason,
+            now_ms,
+            None if content is None else json.dumps(content, ensure_ascii=True),
+        ),
+    )
+
+
+def note_ref(db: Connection, memory_id: int, how: str, who: str, session_id: str | None, now_ms: int) -> None:
+    """Note that somebody was shown, read or used the memory."""
+    db.execute(
+        "insert into memory_refs (memory_id, how, who, session_id, at_ms) values (?, ?, ?, ?, ?)",
+        (memory_id, how, who, session_id, now_ms),
+    )
+    if how == "read":
+        db.execute("update memories set access_count = access_count + 1 where id = ?", (memory_id,))
+
+
+def for_brief(db: Connection, project_id: str | None, now_ms: int) -> list[Memory]:
+    """What a brief may say, most weighty first, in an order that does not change by itself."""
+    rows = db.execute(
+        f"select {COLUMNS} {CURRENT} where {VISIBLE} and m.deleted_ms is null and v.trust = 'verified'"
+        " and (v.valid_to_ms is null or v.valid_to_ms > ?2) and (v.expires_ms is null or v.expires_ms > ?2)"
+        " order by m.pinned desc, v.importance desc, case v.kind when 'preference' then 0 when 'procedural' then 1"
+        " when 'semantic' then 2 else 3 end, m.namespace, m.key",
+        (project_id, now_ms),
+    )
+    return [_memory(row) for row in rows]
+
+
+def _memory(row: tuple[Any, ...]) -> Memory:
+    return Memory(
+        id=row[0],
+        version_id=row[1],
+        version=row[2],
+        namespace=row[3],
+        key=row[4],
+        value=row[5],
+        kind=MemoryKind(row[6]),
+        trust=Trust(row[7]),
+        origin=Origin(row[8]),
+        source=row[9],
+        tags=tuple(json.loads(row[10])),
+        importance=row[11],
+        confidence=row[12],
+        project_id=row[13],
+        home_project_id=row[14],
+        recorded_ms=row[15],
+        valid_from_ms=row[16],
+        valid_to_ms=row[17],
+        deleted=bool(row[18]),
+        sessions=row[19],
+        access_count=row[20],
+    )
