@@ -114,7 +114,7 @@ def propose(
 
 
 def _decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
-    _check_address(db, proposal.namespace, proposal.key, writer.scope)
+    _check_address(db, proposal.namespace, proposal.key, writer)
     if not proposal.value.strip():
         raise GateRefused("empty", "an empty value says nothing: give one")
     if len(proposal.value) > VALUE_LIMIT:
@@ -135,13 +135,15 @@ def _decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     return _supersede(db, current, proposal, writer, trust, cited)
 
 
-def _check_address(db: Connection, namespace: str, key: str, scope: Scope) -> None:
+def _check_address(db: Connection, namespace: str, key: str, writer: Writer) -> None:
+    scope = writer.scope
     row = scope_of(namespace)
     if row is None:
         raise GateRefused("namespace", f"'{namespace}' is no address: use user, user.<name> or project.<id>")
     if namespace.startswith("claude."):
-        owner = projects.of_claude_folder(db, row)
-        if owner is None or owner != scope.project_id:
+        # Claude's own files belong to the project whose sync writes them; anybody else changes what is there already.
+        there = memories.find(db, namespace, key)
+        if writer.channel is not Channel.CLAUDE_AUTO and (there is None or not memories.visible(db, there, scope)):
             raise GateRefused("scope", f"there is no namespace '{namespace}' here")
     elif row not in scope.names:
         raise GateRefused("scope", f"there is no namespace '{namespace}' here")

@@ -162,5 +162,5 @@ def resume(db: Connection, project_id: str | None, now_ms: int) -> None:
 
 
 def _session(row: tuple[Any, ...]) -> Session:
-    *fields, off, hook_events = row
-    return Session(*fields, off=bool(off), hook_events=hook_events)
+    names = COLUMNS.replace("\n", " ").split(", ")
+    return Session(**(dict(zip(names, row, strict=True)) | {"off": bool(row[10])}))

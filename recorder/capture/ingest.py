@@ -1,0 +1,264 @@
+"""Events into rows and jobs, once each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from recorder.capture import excerpt, project
+from recorder.config import Config
+from recorder.models import Event, EventKind, Source
+from recorder.store import events, jobs, projects, sessions
+from recorder.store.db import Connection, transaction
+
+# A hook notes when it ran, the transcript when the record was made: the same call lies this close together.
+SAME_CALL_MS = 60_000
+
+CLOSES_TURN = frozenset({EventKind.TURN_END, EventKind.API_ERROR})
+# What a hook carries too: from the transcript alone it was missed.
+CARRIED_BY_HOOKS = frozenset({EventKind.PROMPT, EventKind.TOOL_CALL})
+EMBEDDED = frozenset({EventKind.PROMPT, EventKind.ASSISTANT, EventKind.TOOL_CALL, EventKind.SUMMARY})
+
+DISTIL = "distil"
+CLOSE = "close"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a batch: how many events were new, seen before, or left out by which rule."""
+
+    new: int = 0
+    seen: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A redacted event, its words, and where it belongs."""
+
+    event: Event
+    project_id: str | None
+    excerpt: str
+    narrow: str
+    files: list[tuple[str, str]]
+
+
+def subject(session_id: str, prompt_id: str | None) -> str:
+    """What the job of a turn is called; session ids hold no line break."""
+    return f"{session_id}\n{prompt_id or ''}"
+
+
+def take(
+    db: Connection,
+    batch: Sequence[Event],
+    *,
+    now_ms: int,
+    redact: Callable[[Event], Event],
+    config: Config,
+    but_turn: str = "",
+    also: Callable[[], None] | None = None,
+) -> Taken:
+    """Store a batch in one transaction, with the jobs it gives rise to.
+
+    `but_turn` names a turn no job is asked for, because the caller is that job. `also` runs inside the transaction:
+    what must be committed with the events, such as how far a transcript was read.
+    """
+    left_out: Counter[str] = Counter()
+    resolver = _Resolver(db, config, now_ms)
+    placed = [_place(event, resolver, redact) for event in batch]
+    new = seen = 0
+    with transaction(db):
+        closed_to = _closed_to(db)
+        scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
+        kept: list[_Placed] = []
+        for item in placed:
+            rule = closed_to(item)
+            if rule is not None:
+                left_out[rule] += 1
+                continue
+            kept.append(item)
+        _see_sessions(db, kept)
+        fresh: list[_Placed] = []
+        for item in kept:
+            if _store(db, item, scope_ids, now_ms):
+                new += 1
+                fresh.append(item)
+            else:
+                seen += 1
+        _ask_for_jobs(db, fresh, now_ms, config, but_turn)
+        if also is not None:
+            also()
+    return Taken(new, seen, left_out)
+
+
+class _Resolver:
+    """Folders to projects for one batch."""
+
+    def __init__(self, db: Connection, config: Config, now_ms: int) -> None:
+        self.db, self.config, self.now_ms = db, config, now_ms
+        self.known: dict[tuple[str, str | None, bool], str | None] = {}
+        self.first: dict[str, str | None] = {}
+
+    def project_id(self, event: Event) -> str | None:
+        if event.session_id not in self.first:
+            session = sessions.get(self.db, event.session_id)
+            self.first[event.session_id] = (session.first_cwd if session else None) or event.cwd
+        first_cwd = self.first[event.session_id]
+        cwd = event.cwd or first_cwd
+        if cwd is None:
+            return None
+        register = event.kind is EventKind.SESSION_START or cwd == first_cwd
+        key = (cwd, first_cwd, register)
+        if key not in self.known:
+            found = project.resolve(
+                self.db,
+                cwd,
+                now_ms=self.now_ms,
+                first_cwd=first_cwd,
+                worktrees=self.config.projects.worktrees,
+                register=register,
+            )
+            self.known[key] = found.id if found else None
+        return self.known[key]
+
+
+def _place(event: Event, resolver: _Resolver, redact: Callable[[Event], Event]) -> _Placed:
+    project_id = resolver.project_id(event)
+    clean = excerpt.own(redact(event))
+    return _Placed(clean, project_id, excerpt.excerpt(clean), excerpt.narrow(clean), excerpt.files(clean))
+
+
+def _closed_to(db: Connection) -> Callable[[_Placed], str | None]:
+    """The rule by which an event must not be taken in: its session was off, or recording was paused."""
+    spans = sessions.paused(db)
+    off: dict[str, bool] = {}
+
+    def rule(item: _Placed) -> str | None:
+        session_id = item.event.session_id
+        if session_id not in off:
+            session = sessions.get(db, session_id)
+            off[session_id] = session is not None and session.off
+        if off[session_id]:
+            return "off"
+        for project_id, from_ms, until_ms in spans:
+            if project_id not in (None, item.project_id):
+                continue
+            if from_ms <= item.event.at_ms and (until_ms is None or item.event.at_ms < until_ms):
+                return "paused"
+        return None
+
+    return rule
+
+
+def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
+    by_session: dict[str, list[_Placed]] = {}
+    for item in batch:
+        by_session.setdefault(item.event.session_id, []).append(item)
+    for session_id, items in by_session.items():
+        of_events = [item.event for item in items]
+        on_main = [event for event in of_events if event.agent_id is None]
+        first = next((item for item in items if item.event.cwd), None)
+        sessions.see(
+            db,
+            session_id,
+            first_ms=min(event.at_ms for event in of_events),
+            last_ms=max(event.at_ms for event in of_events),
+            cwd=first.event.cwd if first else None,
+            project_id=first.project_id if first else None,
+            transcript_path=next((e.transcript_path for e in on_main if e.transcript_path), None),
+            branch=next((e.branch for e in reversed(of_events) if e.branch), None),
+            hook_events=sum(event.source is Source.HOOK for event in of_events),
+        )
+        for event in of_events:
+            if event.kind is EventKind.TITLE and event.body.get("text"):
+                sessions.entitle(db, session_id, str(event.body["text"])[:200])
+
+
+def _store(db: Connection, item: _Placed, scope_ids: dict[str, int], now_ms: int) -> bool:
+    """True when the event is new; else it is a sighting of one that is there."""
+    event = item.event
+    if events.id_of_ref(db, event.source.value, event.ref) is not None:
+        return False
+    known = events.id_of_key(db, event.key) or _copied(db, event)
+    if known is None:
+        event_id = events.insert(
+            db,
+            event,
+            project_id=item.project_id,
+            scope_id=scope_ids.get(item.project_id) if item.project_id else None,
+            received_ms=now_ms,
+            excerpt=item.excerpt,
+            narrow=item.narrow,
+            healed=_missed_by_hooks(db, event),
+        )
+        if event_id is not None:
+            events.sight(db, event_id, event)
+            if item.files:
+                events.add_files(db, event_id, item.files)
+            if item.excerpt and item.project_id and event.kind in EMBEDDED:
+                events.queue_vector(db, "event", event_id, event.at_ms)
+            return True
+        known = events.id_of_key(db, event.key)
+    if known is not None:
+        events.sight(db, known, event, extra=_extra(event))
+        events.learn(db, known, event)
+    return False
+
+
+def _copied(db: Connection, event: Event) -> int | None:
+    """The event this one is a copy of: a fork, a resume or a snapshot repeats records under another session."""
+    if event.uuid is not None:
+        known = events.id_of_uuid(db, event.uuid)
+        if known is not None:
+            return known
+    if event.tool_use_id is not None:
+        for known, at_ms, record_ms in events.ids_of_tool_use(db, event.tool_use_id, event.tool, event.session_id):
+            if record_ms == event.at_ms or (record_ms == 0 and abs(at_ms - event.at_ms) <= SAME_CALL_MS):
+                return known
+    if event.kind is EventKind.PROMPT and event.prompt_id is not None and event.agent_id is None:
+        said = event.body.get("text")
+        for known in events.ids_of_prompt(db, event.prompt_id, event.session_id):
+            if [found.body.get("text") for found in events.get(db, [known])] == [said]:
+                return known
+    return None
+
+
+def _missed_by_hooks(db: Connection, event: Event) -> bool:
+    if event.source is not Source.TRANSCRIPT or event.kind not in CARRIED_BY_HOOKS or event.agent_id is not None:
+        return False
+    session = sessions.get(db, event.session_id)
+    return session is not None and session.hook_events > 0
+
+
+def _extra(event: Event) -> dict[str, str] | None:
+    found = {"class": event.klass.value if event.klass else None, "message_id": event.message_id}
+    kept = {name: value for name, value in found.items() if value is not None}
+    return kept or None
+
+
+def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config: Config, but_turn: str) -> None:
+    """A turn is distilled when it closes or falls silent; a session is closed when it ends or falls silent."""
+    turn_idle_ms = int(config.worker.turn_idle_minutes * 60_000)
+    session_idle_ms = int(config.worker.session_idle_minutes * 60_000)
+    for item in fresh:
+        event = item.event
+        turn = subject(event.session_id, event.prompt_id)
+        if event.kind is EventKind.SESSION_END:
+            sessions.close(db, event.session_id, event.at_ms, str(event.body.get("reason") or "") or None)
+            jobs.hasten(db, DISTIL, event.session_id + "\n", due_ms=now_ms)
+            jobs.ask(db, CLOSE, event.session_id, due_ms=now_ms, now_ms=now_ms)
+            continue
+        if event.kind in (EventKind.STATEMENT, EventKind.INJECTION):
+            continue
+        silent_since = min(event.at_ms, now_ms)
+        if turn != but_turn:
+            closed = _closes_turn(event)
+            jobs.ask(db, DISTIL, turn, due_ms=now_ms if closed else silent_since + turn_idle_ms, now_ms=now_ms)
+        if event.kind is EventKind.PROMPT and event.agent_id is None:
+            jobs.hasten(db, DISTIL, event.session_id + "\n", due_ms=now_ms, but=turn)
+        jobs.ask(db, CLOSE, event.session_id, due_ms=silent_since + session_idle_ms, now_ms=now_ms)
+
+
+def _closes_turn(event: Event) -> bool:
+    return event.kind in CLOSES_TURN and event.agent_id is None and not event.body.get("background_tasks")
