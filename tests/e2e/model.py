@@ -82,6 +82,16 @@ def say(text: str) -> Reply:
     return Reply(text=text)
 
 
+def talk(*lines: str) -> Script:
+    """A script without tool calls: one line a prompt."""
+
+    def script(_: Request) -> Generator[Reply, Request, None]:
+        for line in lines:
+            yield say(line)
+
+    return script
+
+
 def words(content: Any) -> str:
     """The text in a message's content, tool results and tool references included."""
     if isinstance(content, str):
