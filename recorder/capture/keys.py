@@ -22,6 +22,11 @@ def prompt(session_id: str, prompt_id: str, klass: PromptClass | None) -> str:
     return f"p:{session_id}:{prompt_id}:{group(klass)}"
 
 
+def queued(session_id: str, typed_ms: int, text: str) -> str:
+    """A prompt typed while Claude worked: the queue and the attachment both say when, and neither has a prompt id."""
+    return f"q:{session_id}:{typed_ms}:{_digest(text)}"
+
+
 def assistant(session_id: str, message_id: str, text: str) -> str:
     """By message and text: one response spans many records, and the client may log a block twice under new uuids."""
     return f"a:{session_id}:{message_id}:{_digest(text)}"

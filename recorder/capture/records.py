@@ -1,0 +1,170 @@
+"""One record of a transcript → the events in it, or the rule that leaves it out.
+
+Record types seen in clients 1.0 to 2.1.220; an unknown one is kept whole as `other`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from recorder.capture import calls, keys, prompts, wording
+from recorder.capture.conversation import Conversation, Record
+from recorder.models import Event, EventKind, PromptClass
+
+Taken = list[Event] | str
+
+LEFT_OUT_TYPES: Mapping[str, str] = {
+    "progress": "progress",  # repeats tool output and whole subagent messages
+    "file-history-snapshot": "snapshot",
+    "last-prompt": "last_prompt",  # a copy of a prompt that stands elsewhere
+    "mode": "mode",
+    "permission-mode": "mode",
+    "started": "journal",
+    "result": "journal",
+}
+LEFT_OUT_SYSTEM: Mapping[str, str] = {
+    "turn_duration": "turn_duration",
+    "stop_hook_summary": "hook_output",  # holds our own command line
+}
+LEFT_OUT_BLOCKS = frozenset({"thinking", "redacted_thinking", "fallback"})
+KEPT_ATTACHMENTS = frozenset({"file"})
+
+_COLUMNS = frozenset(
+    "uuid parentUuid timestamp sessionId cwd version gitBranch userType entrypoint isSidechain agentId promptId".split()
+)
+
+
+def take(conversation: Conversation, record: Record) -> Taken:
+    """The events of the record, none when it only opened a call; or the name of the rule that leaves it out."""
+    conversation.see(record)
+    kind = record.text("type") or ""
+    if rule := LEFT_OUT_TYPES.get(kind):
+        return rule
+    return _TYPES.get(kind, _other)(conversation, record)
+
+
+def _user(conversation: Conversation, record: Record) -> Taken:
+    blocks = record.blocks
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    if not results:
+        return _one(prompts.of_record(conversation, record, blocks))
+    found: list[Event] = []
+    for n, block in enumerate(results):
+        done = calls.closed(conversation, record, block, n, alone=len(results) == 1)
+        found += [done] if done else []
+    beside = [block for block in blocks if block.get("type") == "text"]
+    said = prompts.of_record(conversation, record, beside, len(results)) if beside else "empty"
+    return found + ([said] if isinstance(said, Event) else []) or "tool_result_without_id"
+
+
+def _assistant(conversation: Conversation, record: Record) -> Taken:
+    if record.fields.get("isApiErrorMessage") is True:
+        return [_api_error(conversation, record)]
+    if record.message.get("model") == "<synthetic>":
+        return "synthetic"
+    found: list[Event] = []
+    taken, rule = False, "empty"
+    for n, block in enumerate(record.blocks):
+        sort = block.get("type")
+        if sort in LEFT_OUT_BLOCKS:
+            rule = "thinking"
+        elif sort == "text":
+            said = block.get("text")
+            found += [_said(conversation, record, said, n)] if isinstance(said, str) and said.strip() else []
+        elif sort == "tool_use" and calls.opened(conversation, record, block, n):
+            taken = True
+        else:
+            found.append(conversation.event(record, EventKind.OTHER, {"type": "block", "block": block}, n=n))
+    return found if found or taken else rule
+
+
+def _said(conversation: Conversation, record: Record, text: str, n: int) -> Event:
+    message_id = record.message.get("id")
+    named = message_id if isinstance(message_id, str) and message_id else None
+    key = keys.assistant(conversation.session_id, named, text) if named else ""
+    return conversation.event(record, EventKind.ASSISTANT, {"text": text}, key=key, n=n, message_id=named)
+
+
+def _api_error(conversation: Conversation, record: Record) -> Event:
+    text = "\n".join(block["text"] for block in record.blocks if isinstance(block.get("text"), str))
+    body = {"text": text, "error": record.text("error") or "", **_rest(record, "message", "error", "isApiErrorMessage")}
+    prompt_id = conversation.prompt_id
+    named = prompt_id and conversation.agent_of(record) is None
+    key = keys.api_error(conversation.session_id, str(prompt_id), text) if named else ""
+    return conversation.event(record, EventKind.API_ERROR, body, key=key)
+
+
+def _system(conversation: Conversation, record: Record) -> Taken:
+    subtype = record.text("subtype") or ""
+    content = record.text("content") or ""
+    if rule := LEFT_OUT_SYSTEM.get(subtype):
+        return rule
+    if subtype == "local_command":
+        if wording.class_of(content) is not PromptClass.SLASH:
+            return "local_output"
+        body = {"text": wording.own_words(content, PromptClass.SLASH)}
+        return [conversation.event(record, EventKind.PROMPT, body, klass=PromptClass.SLASH)]
+    if subtype == "away_summary":
+        return [conversation.event(record, EventKind.SUMMARY, {"text": content})]
+    kind = EventKind.API_ERROR if subtype == "api_error" else EventKind.OTHER
+    return [conversation.event(record, kind, _rest(record))]
+
+
+def _attachment(conversation: Conversation, record: Record) -> Taken:
+    attachment = record.fields.get("attachment")
+    found = attachment if isinstance(attachment, dict) else {}
+    sort = found.get("type")
+    if sort == "queued_command":
+        return _one(prompts.of_attachment(conversation, record, found))
+    if sort in KEPT_ATTACHMENTS:
+        return [conversation.event(record, EventKind.OTHER, {"type": "attachment", "attachment": found})]
+    # Hook output (our own brief among it), listings and reminders: context, not something that happened.
+    return "hook_output" if isinstance(sort, str) and sort.startswith(("hook_", "async_hook")) else "attachment"
+
+
+def _queue(conversation: Conversation, record: Record) -> Taken:
+    return _one(prompts.of_queue(conversation, record))
+
+
+def _title(field: str) -> Callable[[Conversation, Record], Taken]:
+    def title(conversation: Conversation, record: Record) -> Taken:
+        text, sort = record.text(field), str(record.fields.get("type"))
+        if text is None:
+            return "empty"
+        if conversation.titles.get(sort) == text:
+            return "title_again"
+        conversation.titles[sort] = text
+        body = {"text": text, "type": sort}
+        if leaf := record.text("leafUuid"):
+            body["leaf_uuid"] = leaf
+        key = keys.line(conversation.session_id, f"{sort}\n{leaf or ''}\n{text}")
+        return [conversation.event(record, EventKind.TITLE, body, key=key)]
+
+    return title
+
+
+def _other(conversation: Conversation, record: Record) -> Taken:
+    return [conversation.event(record, EventKind.OTHER, _rest(record))]
+
+
+def _rest(record: Record, *taken: str) -> dict[str, Any]:
+    """The record without what stands in columns and without what was taken by name."""
+    return {key: value for key, value in record.fields.items() if key not in _COLUMNS and key not in taken}
+
+
+def _one(found: Event | str) -> Taken:
+    return [found] if isinstance(found, Event) else found
+
+
+_TYPES: Mapping[str, Callable[[Conversation, Record], Taken]] = {
+    "user": _user,
+    "assistant": _assistant,
+    "system": _system,
+    "attachment": _attachment,
+    "queue-operation": _queue,
+    "summary": _title("summary"),
+    "ai-title": _title("aiTitle"),
+    "custom-title": _title("customTitle"),
+    "agent-name": _title("agentName"),
+}
