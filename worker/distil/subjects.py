@@ -1,0 +1,88 @@
+"""Keys: what a sentence is about, said so that the same subject gives the same key."""
+
+from __future__ import annotations
+
+import re
+
+TOPICS: tuple[tuple[str, str], ...] = (
+    ("package-manager", r"\b(?:npm|pnpm|yarn|bun|pip|pipenv|poetry|conda|uv|package manager)\b"),
+    ("test-framework", r"\b(?:pytest|unittest|jest|vitest|mocha|rspec|minitest|testify|test framework)\b"),
+    ("linter", r"\b(?:ruff|flake8|pylint|eslint|biome|golangci-lint|linter)\b"),
+    ("formatter", r"\b(?:black|prettier|gofmt|rustfmt|formatter)\b"),
+    ("indentation", r"\b(?:tabs?|spaces|indent(?:ation|ed)?)\b"),
+    ("quotes", r"\b(?:single|double)[ -]quotes?\b"),
+    ("semicolons", r"\bsemicolons?\b"),
+    ("commit-message", r"\bcommit messages?\b|\bconventional commits?\b"),
+    ("co-author", r"\bco-?authored?\b"),
+    ("pull-request", r"\b(?:pull requests?|prs?)\b"),
+    ("emoji", r"\bemojis?\b"),
+    ("comments", r"\b(?:code )?comments\b"),
+    ("docstrings", r"\bdocstrings?\b"),
+    ("type-hints", r"\btype (?:hints?|annotations?)\b"),
+    (
+        "reply-language",
+        r"\b(?:answer|reply|respond|talk|speak|write)\b.*\b(?:in )(?:english|german|french|spanish|chinese|japanese)\b",
+    ),
+    (
+        "reply-length",
+        r"\b(?:answers?|replies|reply|responses?|explanations?)\b.*\b(?:short|brief|concise|terse|long)\b",
+    ),
+    ("database", r"\b(?:postgres(?:ql)?|mysql|mariadb|sqlite|mongodb|database)\b"),
+    ("queue-backend", r"\b(?:rabbitmq|kafka|celery|huey|sqs|queue backend|message queue)\b"),
+    ("editor", r"\b(?:vim|neovim|emacs|vs ?code|editor)\b"),
+    ("shell", r"\b(?:bash|zsh|fish)\b"),
+)
+_TOPICS = tuple((name, re.compile(pattern, re.I)) for name, pattern in TOPICS)
+
+STOP = frozenset(
+    "a an the this that these those it its i me my we our us you your he she they them their is are was were be been being am"
+    " do does did done doing have has had having will would shall should can could may might must to of in on at by for with"
+    " from into onto as and or but not no nor never always ever please remember prefer use using used don't dont doesn't"
+    " didn't won't can't isn't shouldn't mustn't instead rather than over only also just so if then when while there here what"
+    " which who whom how why all any every each some more most very really too much many want wants wanted like need needs"
+    " needed make makes sure keep ensure avoid stop note mind future reference now going forward let let's lets go get put"
+    " directly actually still already again ok okay yes well thing things something anything everything nothing one about up"
+    " out down off before after until unless because since both same other another such own im i'm i'd we'd we're we'll it's"
+    " that's there's user said told always usually strongly generally kind sort way ways able".split()
+)
+WORD = re.compile(r"[^\W_][\w'’/.-]*", re.U)
+INSTEAD = re.compile(
+    r"(?:\buse|\bprefer|\bwant|\bchoose|\bpick|\bkeep)\w*\s+(?P<new>.{1,80}?)\s*,?\s*"
+    r"(?:instead of|rather than|\bover\b|,?\s*(?:and )?\bnot\b)\s+(?P<old>.{1,80}?)[.!]*$",
+    re.I,
+)
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry the subject, lower case, in order, each once."""
+    found: dict[str, None] = {}
+    for match in WORD.finditer(text.replace("’", "'").lower()):
+        word = match.group().strip("'.-/")
+        if word in STOP or not word:
+            continue
+        if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+            word = word[:-1]
+        found.setdefault(re.sub(r"[^\w]+", "-", word).strip("-_") or "x")
+    return list(found)
+
+
+def slug(text: str, most: int = 4) -> str:
+    """Up to `most` content words of the text joined by `-`, at most 60 characters; `general` when it has none."""
+    return "-".join(content_words(text)[:most])[:60].strip("-_") or "general"
+
+
+def topic(text: str) -> str | None:
+    """The well-known subject the sentence is about, if it names one."""
+    return next((name for name, pattern in _TOPICS if pattern.search(text)), None)
+
+
+def key_of(prefix: str, sentence: str) -> str:
+    """The key of a statement. Two sides of one choice ("X instead of Y", "Y instead of X") have one key."""
+    known = topic(sentence)
+    if known:
+        return f"preference.{known}"
+    choice = INSTEAD.search(sentence)
+    if choice:
+        sides = sorted(slug(choice[side], 2) for side in ("new", "old"))
+        return f"{prefix}.{'-or-'.join(sides)}"
+    return f"{prefix}.{slug(sentence)}"
