@@ -298,18 +298,18 @@ def as_open_call(event: Event) -> str:
     )
 
 
-def open_calls(db: Connection, session_id: str) -> dict[str, Event]:
-    """The tool uses of a session that wait for their result, by tool_use_id."""
-    from_rows = db.execute("select tool_use_id, event from open_calls where session_id = ?", (session_id,))
+def open_calls(db: Connection, path: str) -> dict[str, Event]:
+    """The tool uses of a transcript that wait for their result, by tool_use_id."""
+    from_rows = db.execute("select tool_use_id, event from open_calls where path = ?", (path,))
     return {tool_use_id: _open_call(json.loads(text)) for tool_use_id, text in from_rows}
 
 
-def keep_open_calls(db: Connection, session_id: str, calls: Iterable[Event]) -> None:
-    """Replace the waiting tool uses of a session."""
-    db.execute("delete from open_calls where session_id = ?", (session_id,))
+def keep_open_calls(db: Connection, path: str, calls: Iterable[Event]) -> None:
+    """Replace the waiting tool uses of a transcript. Runs inside the caller's transaction."""
+    db.execute("delete from open_calls where path = ?", (path,))
     db.executemany(
-        "insert or replace into open_calls (session_id, tool_use_id, event) values (?, ?, ?)",
-        [(session_id, call.tool_use_id, as_open_call(call)) for call in calls if call.tool_use_id],
+        "insert or replace into open_calls (path, tool_use_id, event) values (?, ?, ?)",
+        [(path, call.tool_use_id, as_open_call(call)) for call in calls if call.tool_use_id],
     )
 
 

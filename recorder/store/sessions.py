@@ -123,6 +123,11 @@ def reading(db: Connection, path: str) -> Reading | None:
     return None
 
 
+def read_paths(db: Connection, session_id: str) -> list[str]:
+    """The transcripts of a session that were read so far, subagents' included."""
+    return [path for (path,) in db.execute("select path from cursors where session_id = ? order by path", (session_id,))]
+
+
 def keep_reading(db: Connection, reading: Reading, now_ms: int) -> None:
     """Note how far the transcript was read."""
     db.execute(

@@ -118,10 +118,10 @@ create table cursors (
 
 -- A tool use whose result has not come yet: an Event as JSON, redacted.
 create table open_calls (
-    session_id text not null,
+    path text not null,                  -- the transcript it stands in
     tool_use_id text not null,
     event text not null,
-    primary key (session_id, tool_use_id)
+    primary key (path, tool_use_id)
 ) without rowid;
 
 create table jobs (

@@ -1,0 +1,58 @@
+"""What keeps the database small and its derived files fresh."""
+
+from __future__ import annotations
+
+from recorder.store.db import Connection, checkpoint, transaction
+
+BODIES_A_STEP = 500
+STEPS = 20
+MB = 1024 * 1024
+
+
+def change_mark(db: Connection) -> int:
+    """A number that changes when a memory, a project or a pause changed through any door."""
+    rows = db.execute(
+        "select coalesce((select max(id) from audit), 0) * 1000003"
+        " + (select count(*) + coalesce(sum(bound_ms), 0) from project_roots) * 1009"
+        " + (select count(*) + coalesce(sum(coalesce(until_ms, 1)), 0) from pauses) * 31"
+        " + (select coalesce(sum(brief), 0) from projects)"
+    )
+    return int(next(iter(rows))[0])
+
+
+def size_bytes(db: Connection) -> int:
+    """How much of the file holds something."""
+    pages, free, size = (int(db.pragma(name) or 0) for name in ("page_count", "freelist_count", "page_size"))
+    return (pages - free) * size
+
+
+def bound_size(db: Connection, max_mb: int) -> int:
+    """Let go of bodies until the database fits; how many went.
+
+    Uncited tool output goes first, oldest first; the row, its excerpt and its hash stay. Prompts, evidence and
+    memories are never touched here.
+    """
+    gone = 0
+    for _ in range(STEPS):
+        if size_bytes(db) <= max_mb * MB:
+            break
+        with transaction(db):
+            db.execute(
+                "update events set body = x'', codec = 'gone' where id in (select e.id from events e"
+                " where e.kind in ('tool_call', 'other') and e.codec <> 'gone'"
+                " and not exists (select 1 from memory_evidence m where m.event_id = e.id)"
+                " order by e.at_ms limit ?)",
+                (BODIES_A_STEP,),
+            )
+            changed = db.changes()
+        if not changed:
+            break
+        gone += changed
+    return gone
+
+
+def shrink(db: Connection, pages: int = 2000) -> None:
+    """Give free pages back to the file system, a few at a time, and cut the write-ahead log."""
+    if int(db.pragma("freelist_count") or 0) > pages:
+        db.execute(f"pragma incremental_vacuum({pages})").get
+    checkpoint(db)

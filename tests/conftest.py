@@ -1,0 +1,34 @@
+"""A home of its own for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recorder.config import Config
+from recorder.store.db import Connection, connect
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees the home of whoever runs it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("RECORDER_HOME", "RECORDER_OFF", "CLAUDE_CONFIG_DIR", "CLAUDECODE", "CLAUDE_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+@pytest.fixture
+def config(own_home: Path) -> Config:
+    return Config(home=own_home / ".recorder")
+
+
+@pytest.fixture
+def db(config: Config) -> Iterator[Connection]:
+    connection = connect(config.db_path)
+    yield connection
+    connection.close()

@@ -1,0 +1,119 @@
+"""The worker as a process: one per user, held by a file lock."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import logging.handlers
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from recorder.capture.redact import Redactor
+
+from recorder import config
+from recorder.errors import RecorderError
+from worker.desk import Desk, as_text
+from worker.index import Model
+from worker.loop import Loop, Wish, system_clock_ms
+
+logger = logging.getLogger("worker")
+
+EMBED_TIMEOUT_S = 5.0
+DRAIN_PATIENCE_S = 600.0
+
+
+def lock(home: Path) -> int | None:
+    """The open lock of this user's worker, or None when another holds it. The kernel lets go when the holder dies."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(home / "worker.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    os.ftruncate(handle, 0)
+    os.write(handle, f"{os.getpid()}\n".encode())
+    return handle
+
+
+def make_loop(settings: config.Config) -> Loop:
+    """A worker that has not started yet."""
+    model = Model(settings.models_dir, enabled=settings.embed.enabled, idle_minutes=settings.embed.idle_minutes)
+    return Loop(settings, system_clock_ms, Redactor(settings.capture), model)
+
+
+def answers(loop: Loop, settings: config.Config) -> dict[str, Any]:
+    """What can be asked for at the socket."""
+
+    def embed(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        texts = [str(text) for text in asked.get("texts", [])][:64]
+        return {"vectors": as_text(loop.model.embed(texts, EMBED_TIMEOUT_S)), "model": loop.model.model_id}
+
+    def drain(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        wish = Wish(distil=bool(asked.get("distil", True)))
+        loop.wishes.put(wish)
+        loop.wake.set()
+        return {"done": wish.done.wait(DRAIN_PATIENCE_S), "taken": wish.taken}
+
+    def status(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"pid": os.getpid(), **loop.status()}
+
+    def stop(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        loop.stop.set()
+        loop.wake.set()
+        return {}
+
+    return {"embed": embed, "drain": drain, "status": status, "stop": stop}
+
+
+def main() -> int:
+    """Run until there is nothing to do. 0 also when another worker runs already; 1 with a reason on stderr else."""
+    try:
+        settings = config.load(os.environ)
+        held = lock(settings.home)
+        if held is None:
+            return 0
+        _log_to(settings.logs_dir)
+        for warning in settings.warnings:
+            logger.warning("%s", warning)
+        loop = make_loop(settings)
+        _stop_on_signals(loop)
+        desk = Desk(settings.home, answers(loop, settings))
+        desk.open()
+        try:
+            loop.run()
+        finally:
+            desk.close()
+    except (RecorderError, OSError) as error:
+        logger.error("the worker cannot run: %s", error)
+        print(f"recorder: the worker cannot run: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _stop_on_signals(loop: Loop) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
+        loop.stop.set()
+        loop.wake.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+
+
+def _log_to(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.umask(0o077)
+    keeper = logging.handlers.RotatingFileHandler(
+        folder / "worker.log", maxBytes=2_000_000, backupCount=2, encoding="utf-8", delay=True
+    )
+    keeper.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[keeper])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

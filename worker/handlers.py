@@ -1,0 +1,111 @@
+"""Job kind → what is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from recorder.capture.redact import Redactor
+
+from recorder import gate
+from recorder.capture import ingest, reading
+from recorder.config import Config
+from recorder.errors import RetryLater
+from recorder.models import Job, Scope
+from recorder.store import events, jobs, sessions
+from recorder.store.db import Connection, transaction
+from worker.distil import distil
+
+# What a turn may look back at, in events.
+LOOK_BACK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every handler is given: the database, the settings, the redaction and the time."""
+
+    db: Connection
+    config: Config
+    redactor: Redactor
+    now_ms: int
+
+
+Handler = Callable[[Context, Job], str]
+
+
+def distil_turn(context: Context, job: Job) -> str:
+    """Read the session's transcript to its end, then put what the turn teaches before the gate.
+
+    The outcome says what came of it: `empty`, or how many proposals were taken and refused.
+    """
+    db = context.db
+    session_id, _, prompt_id = job.subject.partition("\n")
+    read_session(context, session_id, but_turn=job.subject)
+    if not context.config.distil.enabled:
+        return "off"
+    session = sessions.get(db, session_id)
+    turn = events.of_turn(db, session_id, prompt_id)
+    if session is None or not turn:
+        return "empty"
+    project_id = next((event.project_id for event in turn if event.project_id), session.project_id)
+    if project_id is None:
+        return "no project"
+    before = [event for event in events.of_session(db, session_id) if event.at_ms < turn[0].at_ms][-LOOK_BACK:]
+    found = distil(turn, project_id=project_id, typed_verified=context.config.distil.typed_is_verified, before=before)
+    taken = refused = 0
+    for proposed in found:
+        outcome = gate.propose(
+            db,
+            proposed.proposal,
+            proposed.channel,
+            actor=proposed.proposal.source,
+            scope=Scope(project_id),
+            now_ms=context.now_ms,
+            typed_is_verified=context.config.distil.typed_is_verified,
+        )
+        refused += outcome.action == "refused"
+        taken += outcome.action in ("created", "corroborated", "superseded")
+    return f"taken {taken}, refused {refused} of {len(found)}" if found else "empty"
+
+
+def close_session(context: Context, job: Job) -> str:
+    """Read what is left of the transcript, let calls without a result enter, and close the session.
+
+    Raises: RetryLater when the session went on meanwhile.
+    """
+    db, session_id = context.db, job.subject
+    session = sessions.get(db, session_id)
+    if session is None or session.off:
+        return "nothing to close"
+    read_session(context, session_id)
+    session = sessions.get(db, session_id) or session
+    silent_ms = int(context.config.worker.session_idle_minutes * 60_000)
+    still_ms = session.last_ms + silent_ms - context.now_ms
+    if session.closed_ms is None and still_ms > 0:
+        raise RetryLater(still_ms)
+    waiting = reading.give_up_waiting(_reader(context), session_id)
+    with transaction(db):
+        sessions.close(db, session_id, context.now_ms)
+        jobs.hasten(db, ingest.DISTIL, session_id + "\n", due_ms=context.now_ms)
+    return f"closed, {waiting} calls without a result" if waiting else "closed"
+
+
+HANDLERS: Mapping[str, Handler] = {
+    ingest.DISTIL: distil_turn,
+    ingest.CLOSE: close_session,
+}
+
+
+def read_session(context: Context, session_id: str, *, but_turn: str = "") -> int:
+    """Take in what the session's transcripts hold beyond what was read; how many events were new."""
+    session = sessions.get(context.db, session_id)
+    if session is None or session.off or session.transcript_path is None:
+        return 0
+    reader = replace(_reader(context), but_turn=but_turn)
+    files = reading.session_files(Path(session.transcript_path))
+    return sum(reading.catch_up(reader, path, session_id).new for path in files)
+
+
+def _reader(context: Context) -> reading.Reader:
+    return reading.Reader(context.db, context.now_ms, context.redactor.event, context.config)

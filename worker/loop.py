@@ -1,0 +1,214 @@
+"""Claim a job, run it, complete it or put it back; leave when there is nothing to do."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from recorder.capture.redact import Redactor
+
+from recorder.capture import ingest, spool
+from recorder.config import Config
+from recorder.errors import RetryLater
+from recorder.store import jobs, sessions, upkeep
+from recorder.store.db import Connection, connect, transaction
+from worker import brief
+from worker.drain import Drain
+from worker.handlers import HANDLERS, Context, Handler
+from worker.index import Model, fill
+from worker.watch import Watch
+
+logger = logging.getLogger(__name__)
+
+JOBS_A_PASS = 20
+EMBED_BATCH = 16
+UPKEEP_EVERY_MS = 60_000
+CODE_CHECK_EVERY_MS = 30_000
+
+
+def run_once(context: Context, handlers: Mapping[str, Handler]) -> bool:
+    """Run one job that is due. False when there was none."""
+    db, now_ms = context.db, context.now_ms
+    with transaction(db):
+        job = jobs.claim(db, now_ms)
+    if job is None:
+        return False
+    try:
+        outcome = handlers[job.kind](context, job)
+    except RetryLater as later:
+        with transaction(db):
+            jobs.retry(db, job, now_ms + later.after_ms)
+    except Exception as error:
+        logger.exception("job %s %s failed, try %d", job.kind, job.subject.replace("\n", " "), job.attempts)
+        with transaction(db):
+            jobs.fail(db, job, repr(error), now_ms)
+    else:
+        with transaction(db):
+            jobs.complete(db, job, outcome, now_ms)
+            jobs.bump(db, f"done_{job.kind}", 1, now_ms)
+    return True
+
+
+@dataclass(slots=True)
+class Wish:
+    """Somebody waits until everything pending is done."""
+
+    distil: bool
+    done: threading.Event = field(default_factory=threading.Event)
+    taken: int = 0
+
+
+@dataclass(slots=True)
+class Loop:
+    """The worker: one pass takes in the spool, runs due jobs, and embeds a little when nothing else waits."""
+
+    config: Config
+    clock_ms: Callable[[], int]
+    redactor: Redactor
+    model: Model
+    stop: threading.Event = field(default_factory=threading.Event)
+    wake: threading.Event = field(default_factory=threading.Event)
+    wishes: queue.SimpleQueue[Wish] = field(default_factory=queue.SimpleQueue)
+    drain: Drain = field(init=False)
+    audit_seen: int = -1
+    upkeep_due_ms: int = 0
+    code_check_due_ms: int = 0
+    code_stamp_ns: int = 0
+    busy_ms: int = 0
+    taken: int = 0
+
+    def __post_init__(self) -> None:
+        self.drain = Drain(self.config, self.redactor)
+        self.code_stamp_ns = code_stamp_ns()
+
+    def one_pass(self, db: Connection, *, distil: bool = True, embed: bool = True) -> bool:
+        """One round. True when something was done, so that another may find more."""
+        now_ms = self.clock_ms()
+        taken = self.drain.once(db, now_ms)
+        self.taken += taken
+        ran = 0
+        while distil and ran < JOBS_A_PASS and not self.stop.is_set():
+            if not run_once(Context(db, self.config, self.redactor, self.clock_ms()), HANDLERS):
+                break
+            ran += 1
+        self._keep_briefs(db, now_ms)
+        self._keep_up(db, now_ms)
+        embedded = 0
+        if embed and not taken and not ran:
+            embedded = fill(db, self.model, EMBED_BATCH)
+        if taken or ran or embedded:
+            self.busy_ms = now_ms
+        return bool(taken or ran or embedded)
+
+    def everything(self, db: Connection, *, distil: bool = True) -> int:
+        """Take in, distil and index all that is pending, turns that are still open included; files taken in."""
+        before = self.taken
+        self.drain.once(db, self.clock_ms())
+        if distil:
+            with transaction(db):
+                jobs.hasten(db, ingest.DISTIL, "", due_ms=self.clock_ms())
+        while self.one_pass(db, distil=distil) and not self.stop.is_set():
+            pass
+        self._keep_briefs(db, self.clock_ms())
+        return self.taken - before
+
+    def run(self) -> None:
+        """Work until told to stop, or until there is a reason to leave."""
+        spool.prepare(self.config.spool)
+        watch = Watch(self.config.spool / "new", self.wake.set)
+        watch.start()
+        self.busy_ms = self.clock_ms()
+        db = connect(self.config.db_path)
+        try:
+            while not self.stop.is_set():
+                self.wake.clear()
+                self._grant_wishes(db)
+                if self.one_pass(db):
+                    continue
+                reason = self.reason_to_leave(db)
+                if reason:
+                    logger.info("leaving: %s", reason)
+                    return
+                self.wake.wait(self._nap_s(db))
+        finally:
+            watch.stop()
+            self.model.close()
+            db.close()
+
+    def reason_to_leave(self, db: Connection) -> str | None:
+        """Why the worker may end itself now, or None."""
+        now_ms = self.clock_ms()
+        if now_ms >= self.code_check_due_ms:
+            self.code_check_due_ms = now_ms + CODE_CHECK_EVERY_MS
+            if code_stamp_ns() > self.code_stamp_ns:
+                return "newer code lies on disk"
+        if rss_mb() > self.config.worker.max_rss_mb:
+            return f"more than {self.config.worker.max_rss_mb} MB of memory were in use"
+        idle_ms = now_ms - self.busy_ms
+        if idle_ms < self.config.worker.idle_minutes * 60_000:
+            return None
+        if jobs.next_due_ms(db) is not None or sessions.still_open(db) or spool.pending(self.config.spool):
+            return None
+        return f"nothing to do for {idle_ms // 60_000} minutes"
+
+    def _grant_wishes(self, db: Connection) -> None:
+        while not self.wishes.empty():
+            wish = self.wishes.get()
+            wish.taken = self.everything(db, distil=wish.distil)
+            wish.done.set()
+
+    def _nap_s(self, db: Connection) -> float:
+        due_ms = jobs.next_due_ms(db)
+        poll_s = self.config.worker.poll_s
+        if due_ms is None:
+            return poll_s
+        return min(poll_s, max(0.05, (due_ms - self.clock_ms()) / 1000))
+
+    def _keep_briefs(self, db: Connection, now_ms: int) -> None:
+        mark = upkeep.change_mark(db)
+        if mark != self.audit_seen:
+            brief.write_all(db, self.config, now_ms)
+            self.audit_seen = mark
+
+    def _keep_up(self, db: Connection, now_ms: int) -> None:
+        if now_ms < self.upkeep_due_ms:
+            return
+        self.upkeep_due_ms = now_ms + UPKEEP_EVERY_MS
+        spool.adopt_leftovers(self.config.spool, now_ms / 1000)
+        spool.sweep_bad(self.config.spool, now_ms / 1000)
+        upkeep.bound_size(db, self.config.store.max_mb)
+        upkeep.shrink(db)
+        self.model.idle(now_ms)
+
+    def status(self) -> dict[str, Any]:
+        """What the worker says of itself."""
+        return {"taken": self.taken, "busy_ms": self.busy_ms, "model": self.model.status, "rss_mb": rss_mb()}
+
+
+def system_clock_ms() -> int:
+    """The wall clock."""
+    return time.time_ns() // 1_000_000
+
+
+def rss_mb() -> int:
+    """The most memory this process ever held, in MB.
+
+    Source: getrusage(2): ru_maxrss is in KB on Linux and in bytes on macOS.
+    """
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // (1024 * 1024) if sys.platform == "darwin" else peak // 1024
+
+
+def code_stamp_ns() -> int:
+    """When the youngest of our source files was changed."""
+    root = Path(__file__).resolve().parent.parent
+    files = [path for top in ("recorder", "worker") for path in (root / top).rglob("*.py")]
+    return max((path.stat().st_mtime_ns for path in files), default=0)
