@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from recorder.capture import keys
@@ -42,28 +41,17 @@ def closed(
     tool_use_id = _text(block.get("tool_use_id"))
     if not tool_use_id:
         return None
+    # None where the file begins in mid-session: then the result is all there is.
     use = conversation.open_calls.pop(tool_use_id, None)
-    outcome, ok = _outcome(block, record.fields.get("toolUseResult") if alone else None)
-    done = conversation.event(
-        record,
-        EventKind.TOOL_CALL,
-        outcome,
-        key=keys.tool_call(conversation.session_id, tool_use_id),
-        n=n,
-        tool_use_id=tool_use_id,
-        ok=ok,
-    )
-    if use is None:  # the file begins in mid-session: a result is all there is
-        return done
-    more = {"use_uuid": use.uuid} if use.uuid else {}
-    return replace(
-        done,
-        body={**use.body, **outcome, **more},
-        tool=use.tool,
-        message_id=use.message_id,
-        prompt_id=record.text("promptId") or use.prompt_id,
-        agent_id=done.agent_id or use.agent_id,
-    )
+    body, ok = _outcome(block, record.fields.get("toolUseResult") if alone else None)
+    columns: dict[str, Any] = {"tool_use_id": tool_use_id, "ok": ok}
+    if use is not None:
+        body = {**use.body, **body, **({"use_uuid": use.uuid} if use.uuid else {})}
+        columns |= {"tool": use.tool, "message_id": use.message_id}
+        columns["prompt_id"] = record.text("promptId") or use.prompt_id
+        columns["agent_id"] = conversation.agent_of(record) or use.agent_id
+    key = keys.tool_call(conversation.session_id, tool_use_id)
+    return conversation.event(record, EventKind.TOOL_CALL, body, key=key, n=n, **columns)
 
 
 def _outcome(block: Mapping[str, Any], structured: object) -> tuple[dict[str, Any], bool]:

@@ -24,7 +24,7 @@ class Record:
     """One JSON object of a transcript, its own text, and where it stood."""
 
     fields: Mapping[str, Any]
-    raw: str
+    raw: bytes
     ref: str
 
     def text(self, name: str) -> str | None:

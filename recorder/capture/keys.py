@@ -49,10 +49,11 @@ def record(session_id: str, uuid: str) -> str:
     return f"u:{session_id}:{uuid}"
 
 
-def line(session_id: str, text: str) -> str:
+def line(session_id: str, text: str | bytes) -> str:
     """For a record without a uuid: the same words again are the same thing."""
     return f"l:{session_id}:{_digest(text)}"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def _digest(text: str | bytes) -> str:
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(raw).hexdigest()[:16]

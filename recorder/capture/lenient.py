@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from pydantic_core import from_json
+
 REPLACEMENT = "\ufffd"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -20,6 +22,14 @@ def _whole_number(digits: str) -> int | str:
 # NaN and Infinity are no JSON and could not be written back as such; raw control characters in strings are let in.
 _DECODER = json.JSONDecoder(strict=False, parse_constant=str, parse_int=None)
 _LONG_NUMBERS = json.JSONDecoder(strict=False, parse_constant=str, parse_int=_whole_number)
+
+
+def loads(raw: bytes) -> Any:
+    """The one JSON value that raw is, when raw is faultless: over twice as fast as `decode`, which reads the rest.
+
+    Raises: ValueError for everything else, a lone surrogate, NaN and deep nesting among it.
+    """
+    return from_json(raw, allow_inf_nan=False, cache_strings="keys")
 
 
 def text_of(raw: bytes) -> str:

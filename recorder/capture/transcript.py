@@ -24,6 +24,7 @@ LONGEST_LINE = 256 * 1024 * 1024
 
 _BLANK = " \t\r\n\x00"
 _RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId|isSidechain|logicalParentUuid)":')
+_NOT_WHOLE = object()
 _RECORD_MARKS = frozenset({"uuid", "sessionId", "leafUuid", "messageId"})
 
 
@@ -111,7 +112,7 @@ def _read(
             if not (final and _is_whole(line)):
                 break
         chunk.lines += 1
-        _take_line(chunk, conversation, line, f"{path}", offset, torn)
+        _take_line(chunk, conversation, line, str(path), offset, torn)
         offset += len(line)
         if chunk.at_end:
             break
@@ -135,39 +136,51 @@ class _Torn:
 
 
 def _take_line(chunk: Chunk, conversation: Conversation, line: bytes, path: str, offset: int, torn: _Torn) -> None:
+    try:
+        whole = lenient.loads(line)
+    except ValueError:
+        _take_pieces(chunk, conversation, line, path, offset, torn)
+    else:
+        _take(chunk, conversation, whole, line.strip(), f"{path}:{offset}")
+
+
+def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: str, offset: int, torn: _Torn) -> None:
+    """Take a line that is not exactly one faultless record."""
     text = lenient.text_of(line).strip(_BLANK)
     if not text:
         _count(chunk, "blank")
     for start, end, value in _values(text):
-        at = offset + len(text[:start].encode()) if start else offset
-        if value is None:
+        at = offset + len(text[:start].encode())
+        if value is _NOT_WHOLE:
             torn.at(at)
             _count(chunk, "torn")
-        elif not isinstance(value, dict):
-            _count(chunk, "not_a_record")
         else:
-            taken = records.take(conversation, Record(value, text[start:end], f"{path}:{at}"))
-            if isinstance(taken, str):
-                _count(chunk, taken)
-            else:
-                chunk.seen += 1
-                chunk.taken += 1
-                chunk.events += taken
+            _take(chunk, conversation, value, text[start:end].encode("utf-8", "replace"), f"{path}:{at}")
+
+
+def _take(chunk: Chunk, conversation: Conversation, value: Any, raw: bytes, ref: str) -> None:
+    taken = records.take(conversation, Record(value, raw, ref)) if isinstance(value, dict) else "not_a_record"
+    if isinstance(taken, str):
+        _count(chunk, taken)
+    else:
+        chunk.seen += 1
+        chunk.taken += 1
+        chunk.events += taken
 
 
 def _values(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Every JSON value of a line with its place; None as the value of a piece that is not whole."""
+    """Every JSON value of a line with its place; `_NOT_WHOLE` as the value of a piece that is none."""
     at = 0
     while at < len(text):
         try:
             value, end = lenient.decode(text, at)
         except ValueError:
             start, value, end = _next_record(text, at + 1)
-            yield at, start, None
+            yield at, start, _NOT_WHOLE
             if start == len(text):
                 return
             at = start
-        yield at, end, value if value is not None else ()
+        yield at, end, value
         at = end
         while at < len(text) and text[at] in _BLANK:
             at += 1

@@ -71,7 +71,17 @@ def parse(raw: bytes, *, name: str, received_ms: int) -> Event | None:
 
 
 def _object(raw: bytes, name: str) -> dict[str, Any]:
-    text = lenient.text_of(raw).strip()
+    try:
+        value = lenient.loads(raw)
+    except ValueError:
+        value = _mended(lenient.text_of(raw).strip(), name)
+    if not isinstance(value, dict):
+        raise HookInputError(f"spool file {name} holds a JSON {type(value).__name__}, not an object")
+    return value
+
+
+def _mended(text: str, name: str) -> Any:
+    """The one JSON value of a text that has some fault in it."""
     if not text:
         raise HookInputError(f"spool file {name} is empty: the hook was given nothing on stdin")
     try:
@@ -79,9 +89,7 @@ def _object(raw: bytes, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise HookInputError(f"spool file {name} is not JSON: {_reason(error)}") from None
     if text[end:].strip():
-        raise HookInputError(f"spool file {name} holds more than one JSON value: the second starts after {end}")
-    if not isinstance(value, dict):
-        raise HookInputError(f"spool file {name} holds a JSON {type(value).__name__}, not an object")
+        raise HookInputError(f"spool file {name} holds more than one JSON value: the first ends at character {end}")
     return value
 
 
