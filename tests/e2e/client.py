@@ -29,8 +29,11 @@ DUMMY_KEY = "no-key-needed-here"
 
 FILES = {
     "README.md": "# Till\n",
-    "till.py": "def total(prices):\n    return sum(prices)\n",
-    "test_till.py": "from till import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n",
+    "till.py": "def total(prices):\n    return sum(prices) + 1\n",
+    "test_till.py": (
+        "import unittest\n\nfrom till import total\n\n\nclass Till(unittest.TestCase):\n"
+        "    def test_total(self):\n        self.assertEqual(total([1, 2]), 3)\n"
+    ),
 }
 
 

@@ -79,7 +79,7 @@ def test_hooks_see_what_ran_and_the_transcript_sees_what_was_refused_too(machine
         yield call("Bash", command="echo fine", description="Say fine")
         yield call("Bash", command="echo broken; exit 3", description="Fail")
         yield call("Write", file_path=str(machine.project / "new.py"), content="x = 1\n")
-        yield call("Edit", file_path=till, old_string="sum(prices)", new_string="sum(prices, 0)")
+        yield call("Edit", file_path=till, old_string="sum(prices) + 1", new_string="sum(prices)")
         yield call("mcp__tiny__echo", text="hello")
         yield call("mcp__tiny__echo", text="fail")
         yield call("Agent", description="Look", prompt="Errand: look", subagent_type="general-purpose")

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from typing import Any
 
 ECHO = {
     "name": "echo",
@@ -22,7 +23,7 @@ def main() -> None:
                 print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer(asked)}), flush=True)
 
 
-def answer(asked: dict) -> dict:
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
     match asked["method"]:
         case "initialize":
             version = asked["params"]["protocolVersion"]
