@@ -18,10 +18,11 @@ def opened(conversation: Conversation, record: Record, block: Mapping[str, Any],
     tool_use_id, tool = block.get("id"), block.get("name")
     if not isinstance(tool_use_id, str) or not tool_use_id:
         return False
+    uuid = record.text("uuid")
     conversation.open_calls[tool_use_id] = conversation.event(
         record,
         EventKind.TOOL_CALL,
-        {"input": block.get("input", {})},
+        {"input": block.get("input", {}), **({"use_uuid": uuid} if uuid else {})},
         key=keys.tool_call(conversation.session_id, tool_use_id),
         n=n,
         tool=tool if isinstance(tool, str) else None,
@@ -46,7 +47,7 @@ def closed(
     body, ok = _outcome(block, record.fields.get("toolUseResult") if alone else None)
     columns: dict[str, Any] = {"tool_use_id": tool_use_id, "ok": ok}
     if use is not None:
-        body = {**use.body, **body, **({"use_uuid": use.uuid} if use.uuid else {})}
+        body = {**use.body, **body}
         columns |= {"tool": use.tool, "message_id": use.message_id}
         columns["prompt_id"] = record.text("promptId") or use.prompt_id
         columns["agent_id"] = conversation.agent_of(record) or use.agent_id

@@ -124,10 +124,11 @@ class Conversation:
     def event(
         self, record: Record, kind: EventKind, body: Mapping[str, Any], *, key: str = "", n: int = 0, **more: Any
     ) -> Event:
-        """The n-th event of a record."""
+        """The n-th event of a record: only the first goes by the bare uuid, for a uuid names one event."""
+        uuid = record.text("uuid")
         columns: dict[str, Any] = {
             "prompt_id": record.text("promptId") or self.prompt_id,
-            "uuid": record.text("uuid"),
+            "uuid": f"{uuid}.{n}" if uuid and n else uuid,
             "agent_id": self.agent_of(record),
             **more,
         }

@@ -50,11 +50,11 @@ def _user(conversation: Conversation, record: Record) -> Taken:
     if not results:
         return _one(prompts.of_record(conversation, record, blocks))
     found: list[Event] = []
-    for n, block in enumerate(results):
-        done = calls.closed(conversation, record, block, n, alone=len(results) == 1)
+    for block in results:
+        done = calls.closed(conversation, record, block, len(found), alone=len(results) == 1)
         found += [done] if done else []
     beside = [block for block in blocks if block.get("type") == "text"]
-    said = prompts.of_record(conversation, record, beside, len(results)) if beside else "empty"
+    said = prompts.of_record(conversation, record, beside, len(found)) if beside else "empty"
     return found + ([said] if isinstance(said, Event) else []) or "tool_result_without_id"
 
 
@@ -64,19 +64,19 @@ def _assistant(conversation: Conversation, record: Record) -> Taken:
     if record.message.get("model") == "<synthetic>":
         return "synthetic"
     found: list[Event] = []
-    taken, rule = False, "empty"
-    for n, block in enumerate(record.blocks):
-        sort = block.get("type")
+    opened, rule = 0, "empty"
+    for block in record.blocks:
+        sort, n = block.get("type"), len(found) + opened
         if sort in LEFT_OUT_BLOCKS:
             rule = "thinking"
         elif sort == "text":
             said = block.get("text")
             found += [_said(conversation, record, said, n)] if isinstance(said, str) and said.strip() else []
         elif sort == "tool_use" and calls.opened(conversation, record, block, n):
-            taken = True
+            opened += 1
         else:
             found.append(conversation.event(record, EventKind.OTHER, {"type": "block", "block": block}, n=n))
-    return found if found or taken else rule
+    return found if found or opened else rule
 
 
 def _said(conversation: Conversation, record: Record, text: str, n: int) -> Event:
