@@ -1,0 +1,79 @@
+"""Found rows, read back as Hits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from recorder.models import Hit, Scope
+from recorder.store.db import Connection
+from recorder.store.search import CURRENT_VERSION, EVENT_IN_SCOPE, MEMORY_IN_SCOPE, MEMORY_IS_CURRENT, bound
+
+UUID_OF_EVENT = "(select s.uuid from sightings s where s.event_id = e.id and s.uuid is not null order by s.id limit 1)"
+
+
+def of_events(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) -> dict[int, Hit]:
+    """The events of these ids that the caller may see, by id, without a score."""
+    sql = (
+        f"select e.id, e.kind, e.excerpt, e.at_ms, e.session_id, {UUID_OF_EVENT}, e.tool_use_id, e.prompt_id"
+        f" from events e where e.id in (select value from json_each(:ids)) and {EVENT_IN_SCOPE}"
+    )
+    return {
+        row[0]: Hit(
+            type="event",
+            id=f"e{row[0]}",
+            score=0.0,
+            text=row[2],
+            kind=row[1],
+            occurred_ms=row[3],
+            session_id=row[4],
+            event={"uuid": row[5], "tool_use_id": row[6], "prompt_id": row[7]},
+        )
+        for row in db.execute(sql, {**bound(scope, now_ms), "ids": json.dumps(list(ids))})
+    }
+
+
+def of_memories(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) -> dict[int, Hit]:
+    """The memories of these ids that recall may show, by id, without a score, each with its evidence."""
+    sql = (
+        "select m.id, m.namespace, m.key, v.value, v.kind, v.trust, v.occurred_ms, v.id"
+        f" from memory_versions v {CURRENT_VERSION} where m.id in (select value from json_each(:ids))"
+        f" and {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
+    )
+    rows = list(db.execute(sql, {**bound(scope, now_ms), "ids": json.dumps(list(ids))}))
+    evidence = _evidence(db, scope, [row[7] for row in rows], now_ms=now_ms)
+    return {
+        row[0]: Hit(
+            type="memory",
+            id=f"m{row[0]}",
+            score=0.0,
+            text=row[3],
+            kind=row[4],
+            occurred_ms=row[6],
+            trust=row[5],
+            session_id=next((session for session, _ in evidence.get(row[7], ())), None),
+            namespace=row[1],
+            key=row[2],
+            evidence=tuple(quoted for _, quoted in evidence.get(row[7], ())),
+        )
+        for row in rows
+    }
+
+
+def _evidence(
+    db: Connection, scope: Scope, version_ids: list[int], *, now_ms: int
+) -> dict[int, list[tuple[str | None, dict[str, Any]]]]:
+    """(session, evidence) of each version. An event outside the scope lends its quote and nothing that names it."""
+    sql = (
+        f"select x.version_id, e.session_id, e.id, {UUID_OF_EVENT}, e.tool_use_id, x.quote"
+        f" from memory_evidence x left join events e on e.id = x.event_id and {EVENT_IN_SCOPE}"
+        " where x.version_id in (select value from json_each(:ids)) order by x.version_id, x.event_id"
+    )
+    found: dict[int, list[tuple[str | None, dict[str, Any]]]] = {}
+    for version_id, session_id, event_id, uuid, tool_use_id, quote in db.execute(
+        sql, {**bound(scope, now_ms), "ids": json.dumps(version_ids)}
+    ):
+        cited = {"event_id": event_id, "uuid": uuid, "tool_use_id": tool_use_id, "quote": quote}
+        found.setdefault(version_id, []).append((session_id, cited))
+    return found

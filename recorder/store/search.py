@@ -1,0 +1,269 @@
+"""The arms of recall. None can be called without a Scope, and each filters by it inside its SQL."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recorder.models import Scope
+from recorder.store import vectors
+from recorder.store.db import Connection
+
+MOST_TERMS = 24
+LONGEST_TERM = 64
+LONGEST_QUERY = 4_000
+LIKE_NEWEST = 2_000
+"""LIKE cannot use an index: it reads this many of the scope's newest events and all of its memories."""
+
+STOP_WORDS = frozenset(
+    "a about after all also am an and any are as at be been before but by can could did do does doing done for from"
+    " get gets got had has have having he her here him his how i if in into is it its just let like many may me might"
+    " more most much must my no nor not of off on one or our out over own please shall she should so some such than"
+    " that the their them then there these they this those to too under up us very was we were what when where which"
+    " while who whom whose why will with would you your".split()
+)
+
+# Scripts written without spaces, which unicode61 takes for one long word: Thai to Khmer, kana, Han, Hangul.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_WORD = re.compile(r"\w+")
+_PIECE = re.compile(r"[^\s\"'`<>(){}\[\],;|]+")
+# A piece of text that is a name and not prose: a path, an option, an identifier, a code.
+_NAMED = re.compile(r"\w[./\\:@#=+_-]\w|[^\W\d_]\d|\d[^\W\d_]|\d{3}|[a-z][A-Z]|^[A-Z]{2,}|^--?\w|[./+#]")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row an arm came upon. Higher scores are better; scores compare within one arm and type only."""
+
+    type: str
+    id: int
+    """`events.id` or `memories.id`."""
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """What a caller narrows a search to, inside the scope: nothing here can widen it."""
+
+    namespace: str | None = None
+    kinds: tuple[str, ...] = ()
+
+
+EVERYTHING = Only()
+
+EVENT_IN_SCOPE = (
+    "e.scope_id in (select id from scopes where name in (:own, :project))"
+    " and (:kinds is null or e.kind in (select value from json_each(:kinds)))"
+)
+# An agent's candidate in user.* is recalled in the project it came from alone, until a person verifies it.
+MEMORY_IN_SCOPE = (
+    "m.scope_id in (select id from scopes where name in (:own, :project))"
+    " and (m.home_project_id is null or m.home_project_id = :project or v.trust = 'verified')"
+    " and (:namespace is null or m.namespace = :namespace"
+    " or substr(m.namespace, 1, length(:namespace) + 1) = :namespace || '.')"
+    " and (:kinds is null or v.kind in (select value from json_each(:kinds)))"
+)
+MEMORY_IS_CURRENT = (
+    "m.deleted_ms is null and v.trust in ('verified', 'candidate')"
+    " and (v.valid_from_ms is null or v.valid_from_ms <= :now_ms)"
+    " and (v.valid_to_ms is null or v.valid_to_ms > :now_ms)"
+    " and (v.expires_ms is null or v.expires_ms > :now_ms)"
+)
+CURRENT_VERSION = "join memories m on m.id = v.memory_id and m.version_id = v.id"
+
+
+def bound(scope: Scope, now_ms: int, only: Only = EVERYTHING) -> dict[str, Any]:
+    """The values every scoped statement is bound with."""
+    return {
+        "own": scope.names[0],
+        "project": scope.names[-1] if scope.project_id is not None else None,
+        "namespace": only.namespace,
+        "kinds": json.dumps(only.kinds) if only.kinds else None,
+        "now_ms": now_ms,
+    }
+
+
+def terms(question: str) -> tuple[str, ...]:
+    """The words a question is searched by: lower case, stop words dropped unless there is nothing else."""
+    words = [word[:LONGEST_TERM] for word in _WORD.findall(plain(question).lower()) if word.strip("_")]
+    telling = [word for word in words if word not in STOP_WORDS]
+    return tuple(dict.fromkeys(telling or words))[:MOST_TERMS]
+
+
+def names(question: str) -> tuple[str, ...]:
+    """The parts of a question that are names and not prose (paths, identifiers, codes), and runs of unspaced script.
+
+    A question of one word is a name.
+    """
+    text = plain(question)
+    pieces = [piece.rstrip(".,:!?").lstrip(",!?") for piece in _PIECE.findall(_UNSPACED.sub(" ", text))]
+    chosen = [piece for piece in pieces if _NAMED.search(piece)]
+    if not chosen and len(pieces) == 1:
+        chosen = pieces
+    found = [piece[:LONGEST_TERM] for piece in chosen if piece] + _UNSPACED.findall(text)
+    return tuple(dict.fromkeys(found))[:MOST_TERMS]
+
+
+def plain(text: str) -> str:
+    """Text that SQLite can be given: no NUL, no lone surrogate, of bounded length."""
+    return text[:LONGEST_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode()
+
+
+def words(
+    db: Connection, scope: Scope, question: str, limit: int, *, now_ms: int, only: Only = EVERYTHING
+) -> list[Found]:
+    """Rows that hold words of the question, best first within each type. Any text is a question."""
+    return _match(db, ("event_words", "memory_words"), _any_of(terms(question)), limit, bound(scope, now_ms, only))
+
+
+def trigram(
+    db: Connection, scope: Scope, question: str, limit: int, *, now_ms: int, only: Only = EVERYTHING
+) -> list[Found]:
+    """Rows that hold a name of the question somewhere inside: at least three characters through the index,
+    shorter ones (and unspaced script, whose prose no index holds) by looking at the newest."""
+    values = bound(scope, now_ms, only)
+    spelled = [name for name in names(question) if len(name) >= 3]
+    unspaced = [name for name in names(question) if _UNSPACED.fullmatch(name)]
+    parts = [part for name in spelled for part in (_threes(name) if name in unspaced else (name,))]
+    found = _match(db, ("event_trigrams", "memory_trigrams"), _any_of(parts[: 2 * MOST_TERMS]), limit, values)
+    looked_for = [name for name in names(question) if len(name) < 3 or name in unspaced][:4]
+    known = {(row.type, row.id) for row in found}
+    return found + [row for row in _like(db, looked_for, limit, values) if (row.type, row.id) not in known]
+
+
+def vector(
+    db: Connection, scope: Scope, asked: bytes, limit: int, *, now_ms: int, only: Only = EVERYTHING
+) -> list[Found]:
+    """Rows whose meaning is near the vector, best first; the score is the cosine similarity of the best window."""
+    values = bound(scope, now_ms, only)
+    near = vectors.search(db, scope, asked, limit)
+    return [
+        Found(type, row_id, score)
+        for type, sql in (("event", _NEAR_EVENTS), ("memory", _NEAR_MEMORIES))
+        for row_id, score in _best(db, sql, [n for n in near if n.owner == type], values)
+        if type == "memory" or only.namespace is None
+    ]
+
+
+_NEAR_EVENTS = (
+    "select e.id, n.value from json_each(:near) n join events e on e.id = cast(n.key as integer)"
+    f" where {EVENT_IN_SCOPE} order by n.value desc, e.id"
+)
+_NEAR_MEMORIES = (
+    "select m.id, n.value from json_each(:near) n join memory_versions v on v.id = cast(n.key as integer)"
+    f" {CURRENT_VERSION} where {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT} order by n.value desc, m.id"
+)
+
+
+def _best(db: Connection, sql: str, near: Iterable[Any], values: Mapping[str, Any]) -> list[tuple[int, float]]:
+    best: dict[int, float] = {}
+    for one in near:
+        best[one.owner_id] = max(one.similarity, best.get(one.owner_id, -1.0))
+    return list(db.execute(sql, {**values, "near": json.dumps(best)}))
+
+
+def _match(db: Connection, tables: tuple[str, str], match: str, limit: int, values: Mapping[str, Any]) -> list[Found]:
+    if not match:
+        return []
+    of_events, of_memories = tables
+    values = {**values, "match": match, "limit": limit}
+    found: list[Found] = []
+    # The words table is the outer loop, the scope drops a row before bm25 is worked out for it;
+    # `order by bm25(t)` is faster than `order by rank` when joined.
+    if values["namespace"] is None:
+        rows = db.execute(
+            f"select e.id, -bm25({of_events}) from {of_events} f cross join events e on e.id = f.rowid"
+            f" where {of_events} match :match and {EVENT_IN_SCOPE}"
+            f" order by bm25({of_events}), e.id desc limit :limit",
+            values,
+        )
+        found += [Found("event", row_id, score) for row_id, score in rows]
+    rows = db.execute(
+        f"select m.id, -bm25({of_memories}) from {of_memories} f cross join memory_versions v on v.id = f.rowid"
+        f" {CURRENT_VERSION} where {of_memories} match :match and {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
+        f" order by bm25({of_memories}), m.id desc limit :limit",
+        values,
+    )
+    return found + [Found("memory", row_id, score) for row_id, score in rows]
+
+
+def _like(db: Connection, parts: list[str], limit: int, values: Mapping[str, Any]) -> list[Found]:
+    found: dict[tuple[str, int], float] = {}
+    for part in parts:
+        escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        bindings = {**values, "like": f"%{escaped}%", "limit": limit, "newest": LIKE_NEWEST}
+        for type, sql in (("event", _LIKE_EVENTS), ("memory", _LIKE_MEMORIES)):
+            if type == "memory" or values["namespace"] is None:
+                for (row_id,) in db.execute(sql, bindings):
+                    found[type, row_id] = found.get((type, row_id), 0.0) + 1.0
+    return [Found(type, row_id, score) for (type, row_id), score in sorted(found.items(), key=lambda item: -item[1])]
+
+
+_LIKE_EVENTS = (
+    "select e.id from (select id from events where scope_id in (select id from scopes where name in (:own, :project))"
+    f" order by at_ms desc limit :newest) newest cross join events e on e.id = newest.id where {EVENT_IN_SCOPE}"
+    " and (e.narrow like :like escape '\\' or e.excerpt like :like escape '\\') limit :limit"
+)
+_LIKE_MEMORIES = (
+    f"select m.id from memory_versions v {CURRENT_VERSION} where {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
+    " and (m.key like :like escape '\\' or v.value like :like escape '\\') order by v.recorded_ms desc limit :limit"
+)
+
+
+def _any_of(parts: Iterable[str]) -> str:
+    """An FTS5 query for rows with any of the parts, each of them a quoted string: no part is ever syntax."""
+    return " OR ".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _threes(run: str) -> tuple[str, ...]:
+    return tuple(run[n : n + 3] for n in range(len(run) - 2))
+
+
+def events_in_scope(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) -> list[int]:
+    """Those of the events that the caller may see."""
+    sql = f"select e.id from events e where e.id in (select value from json_each(:ids)) and {EVENT_IN_SCOPE}"
+    return [row[0] for row in db.execute(sql, {**bound(scope, now_ms), "ids": json.dumps(list(ids))})]
+
+
+def current(
+    db: Connection,
+    scope: Scope,
+    *,
+    now_ms: int,
+    only: Only = EVERYTHING,
+    tag: str | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> list[int]:
+    """Ids of the memories that recall would show, the latest first."""
+    sql = (
+        f"select m.id from memory_versions v {CURRENT_VERSION} where {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
+        " and (:tag is null or exists (select 1 from json_each(v.tags) t where t.value = :tag))"
+        " order by v.recorded_ms desc, m.id desc limit :limit offset :offset"
+    )
+    values = {**bound(scope, now_ms, only), "tag": tag, "limit": limit, "offset": offset}
+    return [row[0] for row in db.execute(sql, values)]
+
+
+def around(db: Connection, scope: Scope, event_id: int, *, before: int, after: int, now_ms: int) -> list[int]:
+    """Ids of the events around one in its session, itself included, in the order they happened; none when the caller
+    may not see that one. Events of the session that belong to another project are passed over."""
+    values = {**bound(scope, now_ms), "id": event_id, "before": max(before, 0), "after": max(after, 0)}
+    here = f"(select session_id, at_ms, id from events e where e.id = :id and {EVENT_IN_SCOPE}) here"
+    beside = (
+        "from events e join {here} on e.session_id = here.session_id and (e.at_ms, e.id) {side} (here.at_ms, here.id)"
+    )
+    telling = f"{EVENT_IN_SCOPE} and (e.excerpt <> '' or e.id = :id)"
+    earlier = f"select e.id {beside.format(here=here, side='<=')} where {telling} order by e.at_ms desc, e.id desc"
+    later = f"select e.id {beside.format(here=here, side='>')} where {telling} order by e.at_ms, e.id"
+    first = [row[0] for row in db.execute(f"{earlier} limit :before + 1", values)]
+    return first[::-1] + [row[0] for row in db.execute(f"{later} limit :after", values)]
+
+
+def count_events(db: Connection, scope: Scope) -> int:
+    """How many events the caller may see."""
+    sql = "select count(*) from events e where e.scope_id in (select id from scopes where name in (:own, :project))"
+    return int(next(iter(db.execute(sql, bound(scope, 0))))[0])
