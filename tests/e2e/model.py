@@ -69,7 +69,8 @@ class Request:
         return tuple(words(b.get("content")) for b in last["content"] if b.get("type") == "tool_result") if last else ()
 
 
-Script = Callable[[Request], Generator[Reply, Request, None]]
+Story = Generator[Reply, Request, None]
+Script = Callable[[Request], Story]
 
 
 def call(tool: str, **arguments: Any) -> Reply:
@@ -85,7 +86,7 @@ def say(text: str) -> Reply:
 def talk(*lines: str) -> Script:
     """A script without tool calls: one line a prompt."""
 
-    def script(_: Request) -> Generator[Reply, Request, None]:
+    def script(_: Request) -> Story:
         for line in lines:
             yield say(line)
 
@@ -124,7 +125,7 @@ class Model:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[str, Generator[Reply, Request, None]] = {}
+        self._running: dict[str, Story] = {}
 
     def answer(self, request: Request) -> Reply:
         """The next reply of the script this request belongs to.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,9 @@ import pytest
 
 from recorder.models import EventKind, PromptClass, StoredEvent, Trust
 from tests.e2e.client import Machine, Session, git, wait_for
-from tests.e2e.model import Call, Model, Reply, Request, call, say, talk
+from tests.e2e.model import Call, Model, Reply, Request, Story, call, say, talk
 from tests.e2e.recorded import Recorder, hook_records, said, tool_results
 from tests.e2e.terminal import terminal
-
-Story = Generator[Reply, Request, None]
 
 BYPASS = ("--permission-mode", "bypassPermissions")
 TESTS = "python3 -m unittest -q"

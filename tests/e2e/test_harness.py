@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.client import Machine, records, wait_for
-from tests.e2e.model import Model, Reply, Request, call, say, talk
+from tests.e2e.model import Model, Request, Story, call, say, talk
 from tests.e2e.terminal import terminal
 
 EVENTS = (
     "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop StopFailure SessionEnd CwdChanged"
 ).split()
 BYPASS = ("--permission-mode", "bypassPermissions")
-
-Story = Generator[Reply, Request, None]
 
 
 @pytest.fixture
