@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from recorder.models import Event, EventKind
+from recorder.models import Event, EventKind, StoredEvent
 
 EXCERPT_CHARS = 2000
 INPUT_CHARS = 900
@@ -55,7 +55,7 @@ def narrow(event: Event) -> str:
     return _fit((name.strip("`") for name in _NAMES.findall(_spoken(event)[: 8 * EXCERPT_CHARS])), NARROW_CHARS)
 
 
-def files(event: Event) -> list[tuple[str, str]]:
+def files(event: Event | StoredEvent) -> list[tuple[str, str]]:
     """The paths a tool call read or wrote, as (path, `read` or `write`); none when it failed."""
     if event.kind is not EventKind.TOOL_CALL or event.ok is False:
         return []

@@ -18,17 +18,20 @@ REASON = re.compile(
 CLIENT_WORDS = re.compile(r"^\s*(?:The user wants to clarify|STOP what you are doing|\[Request interrupted)", re.I)
 PAIR = re.compile(r'"(?P<question>[^"\n]{3,400})"="(?P<answer>[^"\n]{1,600})"')
 ABOUT_PROCEEDING = re.compile(
-    r"\bwhat (?:would|do) you (?:like|want)\b|\bnext\b|\bproceed\b|\bready to\b|\bcontinue\b|\bshall i\b|\bshould i (?:go|start|continue|run|commit|push)\b|"
+    r"\bwhat (?:would|do) you (?:like|want)\b|\bnext\b|\bproceed\b|\bready to\b|\bcontinue\b|"
+    r"\bshall i\b|\bshould i (?:go|start|continue|run|commit|push)\b|"
     r"\bwant me to\b|\blook(?:s)? (?:good|right|ok)\b|\bcommit (?:this|these|the)\b|\bplan (?:ready|updated)\b",
     re.I,
 )
 DIRECTION = re.compile(
-    r"\b(?:instead|rather|not|never|always|use|keep|want|should|shouldn'?t|must|don'?t|do not|first|only|let'?s|without|prefer|"
+    r"\b(?:instead|rather|not|never|always|use|keep|want|should|shouldn'?t|must|don'?t|do not|first|"
+    r"only|let'?s|without|prefer|"
     r"call|called|rename|put|no)\b",
     re.I,
 )
 INSTEAD = re.compile(
-    r"^(?:(?:no|nope|wait|actually|sorry)[,.!]? +)*(?:not|don'?t|do not|instead|use|rather|keep|only|never|always|let'?s|"
+    r"^(?:(?:no|nope|wait|actually|sorry)[,.!]? +)*(?:not|don'?t|do not|instead|use|rather|keep|only|"
+    r"never|always|let'?s|"
     r"we (?:want|should|use|need))\b",
     re.I,
 )
@@ -59,6 +62,8 @@ def _target(event: StoredEvent) -> str:
     given = inputs if isinstance(inputs, Mapping) else {}
     words = next((given[name] for name in TARGETS if isinstance(given.get(name), str)), "")
     line = " ".join(words.split())
+    if line.startswith("/"):
+        line = "/".join(line.split("/")[-2:])
     name = {"ExitPlanMode": "a plan", "AskUserQuestion": "a question"}.get(event.tool or "", event.tool or "a call")
     return f"{name} `{line[:80]}{'…' if len(line) > 80 else ''}`" if line else name
 

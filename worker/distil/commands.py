@@ -12,8 +12,10 @@ from worker.distil.proposed import Found
 
 # Task runners: what follows is the project's own name for the work.
 RUNNER = re.compile(
-    r"^(?:\w+=\S+\s+)*(?:mise (?:run|r)|(?:npm|pnpm|yarn|bun) run|make|just|task|rake|composer(?: run)?|deno task|nox -s|tox -e|hatch run|"
-    r"poetry run poe|poe|invoke|inv|yarn|pnpm|npm(?= (?:test|start|ci)\b))\s+(?P<task>[a-z][\w:.-]*)(?P<rest>(?:\s.*)?)$"
+    r"^(?:\w+=\S+\s+)*(?:mise (?:run|r)|(?:npm|pnpm|yarn|bun) run|make|just|task|rake|"
+    r"composer(?: run)?|deno task|nox -s|tox -e|hatch run|"
+    r"poetry run poe|poe|invoke|inv|yarn|pnpm|npm(?= (?:test|start|"
+    r"ci)\b))\s+(?P<task>[a-z][\w:.-]*)(?P<rest>(?:\s.*)?)$"
 )
 # Task name → what it is for; the name may go on behind `:`, `-`, `_`, `.` or `/`.
 TASKS: tuple[tuple[str, str], ...] = (
@@ -25,44 +27,57 @@ TASKS: tuple[tuple[str, str], ...] = (
     ("check", "check|ci|verify|validate|fast-ci|all-ci|audit"),
     ("dev", "dev|start|serve|watch|preview"),
 )
-WRAPPER = r"^(?:\w+=\S+\s+)*(?:(?:uv|poetry|pdm|pipenv|hatch|rye) run (?:-\S+ )*|npx (?:--\S+ |-\w )*|bunx |pnpm (?:exec|dlx) |bundle exec |python3? -m |\./node_modules/\.bin/|\.venv/bin/|venv/bin/)?"
+WRAPPER = (
+    r"^(?:\w+=\S+\s+)*(?:(?:uv|poetry|pdm|pipenv|hatch|rye) run (?:-\S+ )*|npx (?:--\S+ |-\w )*|bunx |"
+    r"pnpm (?:exec|dlx) |bundle exec |python3? -m |\./node_modules/\.bin/|\.venv/bin/|venv/bin/)?"
+)
 # Tools called by their own name.
 TOOLS: tuple[tuple[str, str], ...] = (
     ("test", r"(?:pytest|py\.test|unittest|jest|vitest(?: run)?|mocha|ava|rspec|phpunit|ctest|nose2)\b"),
     (
         "test",
-        r"(?:go|cargo|dotnet|swift|mix|sbt|lein|zig build|flutter|dart|bun|deno|\./gradlew|gradle|mvn(?:w)?|\./mvnw) (?:-\S+ )*test\b",
+        r"(?:go|cargo|dotnet|swift|mix|sbt|lein|zig build|flutter|dart|bun|deno|\./gradlew|gradle|"
+        r"mvn(?:w)?|\./mvnw) (?:-\S+ )*test\b",
     ),
     ("test", r"cargo nextest run\b"),
     (
         "lint",
-        r"(?:ruff check|ruff(?= [.\w/]+$)|flake8|pylint|eslint|golangci-lint run|cargo clippy|rubocop|shellcheck|stylelint|biome (?:check|lint)|oxlint|go vet|knip|swiftlint)\b",
+        r"(?:ruff check|ruff(?= [.\w/]+$)|flake8|pylint|eslint|golangci-lint run|cargo clippy|rubocop|"
+        r"shellcheck|stylelint|biome (?:check|lint)|oxlint|go vet|swiftlint)\b",
     ),
     (
         "format",
-        r"(?:ruff format|black|prettier --(?:write|check)|gofmt -\w+|goimports -w|cargo fmt|rustfmt|biome format|dprint fmt|mix format|dotnet format)",
+        r"(?:ruff format|black|prettier --(?:write|check)|gofmt -\w+|goimports -w|cargo fmt|rustfmt|"
+        r"biome format|dprint fmt|mix format|dotnet format)",
     ),
     ("typecheck", r"(?:mypy|pyright|basedpyright|tsc|vue-tsc|ty check|pyre|flow check)\b"),
     (
         "build",
-        r"(?:go|cargo|dotnet|swift|docker compose|hugo|vite|next|astro|uv|hatch|flutter|\./gradlew|gradle) (?:-\S+ )*build\b|cmake --build\b|mvn(?:w)? (?:-\S+ )*(?:package|install)\b|python -m build\b",
+        r"(?:go|cargo|dotnet|swift|docker compose|hugo|vite|next|astro|uv|hatch|flutter|\./gradlew|"
+        r"gradle) (?:-\S+ )*build\b|cmake --build\b|mvn(?:w)? (?:-\S+ )*(?:package|install)\b|"
+        r"python -m build\b",
     ),
     (
         "dev",
-        r"(?:next|astro|vite|nuxt|wrangler) dev\b|(?:flask|uvicorn|gunicorn|hypercorn) \S+|rails s(?:erver)?\b|python manage\.py runserver\b",
+        r"(?:next|astro|vite|nuxt|wrangler) dev\b|(?:flask|uvicorn|gunicorn|hypercorn) \S+|"
+        r"rails s(?:erver)?\b|python manage\.py runserver\b",
     ),
     (
         "install",
-        r"(?:npm ci|(?:npm|pnpm|yarn|bun) install|yarn|uv sync(?: --\S+)*|poetry install(?: --\S+)*|bundle install|go mod download|pip install (?:-e|-r) \S+|cargo fetch|composer install|mix deps\.get)$",
+        r"(?:npm ci|(?:npm|pnpm|yarn|bun) install|yarn|uv sync(?: --\S+)*|poetry install(?: --\S+)*|"
+        r"bundle install|go mod download|pip install (?:-e|-r) \S+|cargo fetch|composer install|"
+        r"mix deps\.get)$",
     ),
 )
 _TASKS = tuple((name, re.compile(rf"^(?:{words})(?P<more>(?:[:._/-].*)?)$", re.I)) for name, words in TASKS)
 _TOOLS = tuple((name, re.compile(WRAPPER + rf"(?:{words})", re.I)) for name, words in TOOLS)
 # Runs of one file, one name or one fix: true for the moment, not how the project is tested.
 NARROW = re.compile(
-    r"::|\s-(?:run|k|t|m|g)\s|\s-(?:run|k|t)=|\s--(?:grep|testNamePattern|filter|last-failed|lf|only|bail|testPathPattern|co|collect-only)\b|"
+    r"::|\s-(?:run|k|t|m|g)\s|\s-(?:run|k|t)=|\s--(?:grep|testNamePattern|filter|last-failed|lf|only|"
+    r"bail|testPathPattern|co|collect-only)\b|"
     r"\.(?:py|ts|tsx|js|jsx|mjs|go|rs|rb|java|kt|php|cs|swift|c|cc|cpp|ex|exs|md|json|ya?ml|toml)\b(?!\S*/\.\.\.)|"
-    r"\s\S+/\S+/\S+/\S|\s\./\S+/\.\.\.|--(?:help|version)\b|\s-(?:h|V)\b|\s-c\s|\$\(|\$\{|`|\*|<|>|\s(?:-x|--fix|--watch|-count)\b|/tmp/|\s/\w"
+    r"\s\S+/\S+/\S+/\S|\s\./\S+/\.\.\.|--(?:help|version)\b|\s-(?:h|V)\b|\s-c\s|\$\(|\$\{|`|\*|<|>|"
+    r"\s(?:-x|--fix|--watch|-count)\b|/tmp/|\s/\w"
 )
 SAYS = {
     "test": "Tests run with `{}`.",

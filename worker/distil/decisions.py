@@ -10,20 +10,25 @@ from worker.distil.fixes import WRITES
 from worker.distil.proposed import Found
 
 REASON = re.compile(
-    r"\b(?:because|since(?! (?:the )?(?:last|then|yesterday))|so that|so (?:it|they|the|we) |to avoid|to prevent|to keep|to ensure|in order to|"
+    r"\b(?:because|since(?! (?:the )?(?:last|then|yesterday))|so that|so (?:it|they|the|we) |to avoid|"
+    r"to prevent|to keep|to ensure|in order to|"
     r"instead of|rather than|otherwise|which means|due to|for (?:privacy|safety|security|consistency|performance))\b",
     re.I,
 )
 DONE = re.compile(
-    r"^(?:(?:i|we)(?:'ve| have)? )?(?:now )?(?:decided|chose|chosen|kept|used|switched|moved|replaced|changed|made|removed|dropped|converted|"
+    r"^(?:(?:i|we)(?:'ve| have)? )?(?:now )?(?:decided|chose|chosen|kept|used|switched|moved|replaced|"
+    r"changed|made|removed|dropped|converted|"
     r"extracted|restricted|limited|renamed|reverted|stored)\b|"
-    r"\b(?:is|are) now \w+|\bnow (?:uses?|reads?|returns?|stores?|loads?|checks?|overrides?|always|only|falls|goes|runs|has|have|requires?)\b|"
+    r"\b(?:is|are) now \w+|\bnow (?:uses?|reads?|returns?|stores?|loads?|checks?|overrides?|always|"
+    r"only|falls|goes|runs|has|have|requires?)\b|"
     r"\bthe (?:issue|problem|bug|root cause|cause|culprit) was\b|^root cause:",
     re.I,
 )
 UNDONE = re.compile(
-    r"\b(?:let me|i'?ll|i will|i can|we can|you can|would you|want me|next step|todo|not yet|still (?:need|fail|broken)|should (?:now )?work|"
-    r"option \d|if you|pre-?existing|unrelated|all tests|tests? pass|lint(?:er|ing)? pass|i'?m |apolog|you'?re right|going to|trying|let's)\b",
+    r"\b(?:let me|i'?ll|i will|i can|we can|you can|would you|want me|next step|todo|not yet|"
+    r"still (?:need|fail|broken)|should (?:now )?work|"
+    r"option \d|if you|pre-?existing|unrelated|all tests|tests? pass|lint(?:er|ing)? pass|i'?m |"
+    r"apolog|you'?re right|going to|trying|let's)\b",
     re.I,
 )
 MARKUP = re.compile(r"^\s*(?:#{1,6}\s+.*|```.*)$")

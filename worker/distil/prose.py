@@ -8,17 +8,20 @@ from dataclasses import dataclass
 LONG_PROMPT = 1500
 """Characters from which a prompt is taken for a pasted one: only its first paragraph is read."""
 LONG_SENTENCE = 320
+FOREIGN_LINES = 3
+"""Lines of a log or of code from which a prompt is pasted, but for its first line."""
 
 TAG_BLOCK = re.compile(r"<([a-zA-Z][\w.:-]*)(?:\s[^<>]*)?>.*?</\1>", re.S)
 OPEN_TAG = re.compile(r"<[a-z][\w.:-]{3,}(?:\s[^<>]*)?>.*\Z", re.S)
 FENCE = re.compile(r"^[ \t]*(```|~~~).*?(^[ \t]*\1[ \t]*$|\Z)", re.S | re.M)
 HEADING = re.compile(r"^#{1,6}[ \t]+\S", re.M)
-QUOTED_LINE = re.compile(r"^[ \t]*(>|\||\$ |➜|❯|\d+→|[+-]{3} |@@)")
+QUOTED_LINE = re.compile(r"^[ \t]*(?:>|\||\$ |➜|❯|\d+→|[+-]{3} |@@|[\]})]|\"[^\"]*\",?$)|[\[{(]\s*$")
 BULLET = re.compile(r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.)])[ \t]+")
 SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=[\"'(`@/\w])")
 LOG_LINE = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d|=== |--- |at .+:\d+|Traceback|File \"|[A-Z]\w*(?:Error|Exception)\b|"
-    r"(?:ERROR|WARN|INFO|DEBUG|FATAL|error|warning)\b[:\[ ]|npm (?:ERR|WARN)|Caused by|\w+@[\w.-]+[:~]|import |from \w+ import )"
+    r"(?:ERROR|WARN|INFO|DEBUG|FATAL|error|warning)\b[:\[ ]|npm (?:ERR|WARN)|Caused by|"
+    r"\w+@[\w.-]+[:~]|import |from \w+ import )"
 )
 CODE_LINE = re.compile(r"(?:[;{}]|=>|\):|\\)\s*$|^\s*(?:def|class|func|const|let|var|return|if \(|for \()\b.*[({=]")
 HAND_OFF = re.compile(
@@ -72,7 +75,7 @@ def sentences(text: str) -> list[Sentence]:
     found: list[Sentence] = []
     own = _own_part(text)
     lines = own.splitlines()
-    if sum(map(_is_foreign, lines)) > 3:
+    if sum(map(_is_foreign, lines)) >= FOREIGN_LINES:
         lines = own.strip().splitlines()[:1]
     before = ""
     for line in lines:
@@ -92,8 +95,10 @@ def sentences(text: str) -> list[Sentence]:
 
 HEDGES = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|might|not sure|unsure|i guess|i suppose|i wonder|wondering|what if|"
-    r"(?:should|shall|could|can|would|will|do|does|did|is|are|have|has) (?:we|i|you|it|there|this|that|they)\b(?=[^.!]*\?)|"
-    r"how about|what about|why (?:not|don't)|considering|let me know|i think|in theory|seems?|looks like|imagine|suppose|"
+    r"(?:should|shall|could|can|would|will|do|does|did|is|are|have|has) (?:we|i|you|it|there|this|"
+    r"that|they)\b(?=[^.!]*\?)|"
+    r"how about|what about|why (?:not|don't)|considering|let me know|i think|in theory|seems?|"
+    r"looks like|imagine|suppose|"
     r"for example|e\.g\.|hypothetically|if i (?:said|told)|would be nice)\b",
     re.I,
 )
@@ -108,8 +113,9 @@ def is_question(sentence: str) -> bool:
     """True for what asks and does not state."""
     return sentence.rstrip("\"') ").endswith("?") or bool(
         re.match(
-            r"(?:so |and |ok |but |also )*(?:what|why|how|when|where|who|which|can|could|should|shall|would|will|do|does|did|"
-            r"is|are|am|was|were|have|has) (?:we|i|you|it|there|this|that|they|the|a|my|our)\b",
+            r"(?:so |and |ok |but |also |please )*(?:(?:tell|show|remind|ask|explain|help)(?: to)? (?:me|"
+            r"us)\b|(?:what|why|how|when|where|who|which|can|could|should|shall|would|will|do|does|did|"
+            r"is|are|am|was|were|have|has) (?:we|i|you|it|there|this|that|they|the|a|my|our)\b)",
             sentence,
             re.I,
         )

@@ -15,12 +15,14 @@ PIPE = re.compile(r"\s*(?:2>&1\s*)?\|\s*(?:tail|head|cat|tee|less|sed|awk|sort|g
 REDIRECT = re.compile(r"\s+(?:2>&1|2>/dev/null|>/dev/null|&>/dev/null|</dev/null)\b|\s+(?:2>&1)")
 QUIETED = re.compile(r"\|\||;\s*(?:true|echo|exit 0|:)\b|\|\s*(?!(?:tail|head|cat|tee)\b)")
 PASSED = re.compile(
-    r"\bpassed\b|\bok\s+\S+|\b0 (?:issues|errors|problems|failures|failed)\b|\bno (?:issues|errors|problems)\b|all checks passed|success|"
+    r"\bpassed\b|\bok\s+\S+|\b0 (?:issues|errors|problems|failures|failed)\b|\bno (?:issues|errors|"
+    r"problems)\b|all checks passed|success|"
     r"\bdone\b|build succeeded|finished|compiled|✓|✔|test result: ok|\bPASS\b|formatted|unchanged|up to date",
     re.I,
 )
 FAILED = re.compile(
-    r"\bFAIL(?:ED|URE)?\b|\b[1-9]\d* (?:failed|failures?|errors?|problems?)\b|\bERROR\b|Traceback \(most|^error(?:\[\w+\])?:|command not found|"
+    r"\bFAIL(?:ED|URE)?\b|\b[1-9]\d* (?:failed|failures?|errors?|problems?)\b|\bERROR\b|"
+    r"Traceback \(most|^error(?:\[\w+\])?:|command not found|"
     r"No such file or directory|exit (?:code|status) [1-9]|✗|✘|× ",
     re.M,
 )

@@ -12,7 +12,10 @@ from worker.distil.proposed import Found
 
 PERSONS = (PromptClass.TYPED, PromptClass.QUEUED, PromptClass.SDK, None)
 
-LEAD = r"(?:(?:ok(?:ay)?|so|also|and|but|please|pls|no|nope|yes|well|oh|hey|btw|fyi|important|note|rule|again|claude)[,:.!]*\s+)*"
+LEAD = (
+    r"(?:(?:ok(?:ay)?|so|also|and|but|please|pls|no|nope|yes|well|oh|hey|btw|fyi|important|note|rule|"
+    r"again|claude)[,:.!]*\s+)*"
+)
 DURABLE_VERBS = (
     "use|add|commit|push|write|create|modify|edit|touch|mock|import|install|put|leave|include|rely|hard-?code|"
     "bypass|skip|log|delete|remove|mention|generate|amend|rebase|squash|force|expose|mix|store|break|rename|merge|"
@@ -24,13 +27,18 @@ ONE_OFF = (
     r"worry|bother|wait|go ahead|continue|above|below)\b"
 )
 EXPECTATION = (
-    r"\b(?:should|must|has to|have to|needs? to) (?:now |then |just |already |still )?(?:work|pass|be (?:fine|ok|okay|good|enough|"
-    r"fixed|done|ready|able|gone|there|possible|easy|working|passing)|have (?:been|worked|said)|do (?:it|that)|look like|help|see|know)\b"
+    r"\b(?:should|must|has to|have to|needs? to) (?:now |then |just |already |still )?(?:work|pass|"
+    r"be (?:fine|ok|okay|good|enough|"
+    r"fixed|done|ready|able|gone|there|possible|easy|working|passing)|have (?:been|worked|said)|"
+    r"do (?:it|that)|look like|help|see|know)\b"
 )
 IDIOMS = (
-    r"^\W*(?:never ?mind|don'?t (?:worry|bother|know|think|understand|see|get|mind|care|forget to (?:run|check))|always (?:happy|glad|the same)|"
-    r"never (?:again|seen|heard|tried|worked|had|been|thought|knew)|remember (?:when|how|the time|me|what|where|why|last|if|our)|"
-    r"must be|i want (?:you )?to (?:know|see|understand|ask|check|discuss|talk|try|look|say|thank|make sure|go|do|work|start|test|run|fix))\b"
+    r"^\W*(?:never ?mind|don'?t (?:worry|bother|know|think|understand|see|get|mind|care|"
+    r"forget to (?:run|check))|always (?:happy|glad|the same)|"
+    r"never (?:again|seen|heard|tried|worked|had|been|thought|knew)|remember (?:when|how|the time|me|"
+    r"what|where|why|last|if|our)|"
+    r"must be|i want (?:you )?to (?:know|see|understand|ask|check|discuss|talk|try|look|say|thank|"
+    r"make sure|go|do|work|start|test|run|fix))\b"
 )
 
 
@@ -54,7 +62,8 @@ PREFERENCE, SEMANTIC = MemoryKind.PREFERENCE, MemoryKind.SEMANTIC
 RULES: tuple[Rule, ...] = (
     _rule(
         "remember",
-        rf"^{LEAD}(?:remember(?: that|:| to|,)?|keep in mind(?: that|:)?|for (?:future reference|the future|next time)[,:]?|from now on[,:]?|"
+        rf"^{LEAD}(?:remember(?: that|:| to|,)?|keep in mind(?: that|:)?|for (?:future reference|"
+        rf"the future|next time)[,:]?|from now on[,:]?|"
         r"going forward[,:]?|in (?:the )?future[,:]?|don'?t (?:ever )?forget(?: that|:| to))\s+\S+\s+\S+",
         "rule",
         PREFERENCE,
@@ -87,7 +96,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "use-not",
-        rf"^{LEAD}(?:(?:you|we) (?:must|should) )?(?:use|choose|pick|stick (?:to|with)) (?:\S+ ){{1,8}}?(?:instead of|rather than|,? ?(?:and )?not|over) \S+",
+        rf"^{LEAD}(?:(?:you|we) (?:must|should) )?(?:use|choose|pick|stick (?:to|"
+        rf"with)) (?:\S+ ){{1,8}}?(?:instead of|rather than|,? ?(?:and )?not|over) \S+",
         "preference",
         PREFERENCE,
         True,
@@ -95,7 +105,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "dont",
-        rf"^{LEAD}(?:(?:you|we) (?:must|should) )?(?:don'?t|do not|not|avoid|stop|must not|mustn'?t|shouldn'?t|should not|no more) (?:(?:{DURABLE_VERBS})(?:ing)?) \S+",
+        rf"^{LEAD}(?:(?:you|we) (?:must|should) )?(?:don'?t|do not|not|avoid|stop|must not|mustn'?t|"
+        rf"shouldn'?t|should not|no more) (?:(?:{DURABLE_VERBS})(?:ing)?) \S+",
         "rule",
         PREFERENCE,
         False,
@@ -103,7 +114,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "all-must",
-        r"^(?=.*\b(?:all|every|each|any|no|never|always|only|everything|nothing|everywhere)\b).*\b(?:must|should|has to|have to|needs? to|shall)\b \S+",
+        r"^(?=.*\b(?:all|every|each|any|no|never|always|only|everything|nothing|everywhere)\b).*\b(?:must|"
+        r"should|has to|have to|needs? to|shall)\b \S+",
         "rule",
         PREFERENCE,
         False,
@@ -111,7 +123,9 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "must-not",
-        r"^(?!.*\byou\b).{3,120}\b(?:must|should|shall|may|can) ?(?:not|never)\b \S+|^(?!.*\byou\b).{3,120}\b(?:mustn'?t|shouldn'?t)\b \S+|^.{3,80}\bmust (?:be|always|use|have|go|stay|start|end)\b \S+",
+        r"^(?!.*\byou\b).{3,120}\b(?:must|should|shall|may|can) ?(?:not|never)\b \S+|"
+        r"^(?!.*\byou\b).{3,120}\b(?:mustn'?t|shouldn'?t)\b \S+|^.{3,80}\bmust (?:be|always|use|have|go|"
+        r"stay|start|end)\b \S+",
         "rule",
         PREFERENCE,
         False,
@@ -119,7 +133,9 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "want",
-        rf"^{LEAD}.{{0,80}}\b(?:i|we) (?:do |really |also )?(?:want|'d like|would like)(?! you\b)(?! to (?:work|see|know|ask|start|try|do|go|talk|discuss|check|look|understand|run|test|fix)\b)"
+        rf"^{LEAD}.{{0,80}}\b(?:i|we) (?:do |really |also )?(?:want|'d like|"
+        rf"would like)(?! you\b)(?! to (?:work|see|know|ask|start|try|do|go|talk|discuss|check|look|"
+        rf"understand|run|test|fix)\b)"
         r"(?: to)? \S+ \S+ \S+",
         "preference",
         PREFERENCE,
@@ -128,7 +144,10 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "we-should",
-        rf"^{LEAD}(?:.{{0,80}}\b(?:we|it|they) should|if .{{3,80}} (?:we|it|they) should) (?:also |always |only )?(?!(?:look|check|try|discuss|talk|see|test|run|fix|now|start|continue|wait)\b)[a-z]+ \S+ \S+",
+        rf"^{LEAD}(?:.{{0,80}}\b(?:we|it|they) should|if .{{3,80}} (?:we|it|they) should) (?:also |always |"
+        rf"only )?(?!(?:look|check|try|discuss|talk|see|test|run|fix|now|start|continue|wait|support|add|"
+        rf"implement|create|build|make|write|"
+        r"move|remove|rename|update|change|refactor|clean|find|get|probably|definitely)\b)[a-z]+ \S+ \S+",
         "preference",
         PREFERENCE,
         False,
@@ -136,7 +155,9 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "we-use",
-        rf"^{LEAD}(?:(?:in this|this|the|our) (?:project|repo(?:sitory)?|codebase|team|company|service|app|code)[, ]+(?:we )?(?:always |only |exclusively )?uses?|we (?:always |only |exclusively )?use|our [\w -]{{2,40}} (?:is|are|lives?|runs?|uses?)) \S+",
+        rf"^{LEAD}(?:(?:in this|this|the|our) (?:project|repo(?:sitory)?|codebase|team|company|service|app|"
+        rf"code)[, ]+(?:we )?(?:always |only |exclusively )?uses?|we (?:always |only |exclusively )?use|"
+        rf"our [\w -]{{2,40}} (?:is|are|lives?|runs?|uses?)) \S+",
         "fact",
         SEMANTIC,
         False,
@@ -144,7 +165,9 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "decided",
-        rf"^{LEAD}(?:we(?:'ve| have)?|i(?:'ve| have)?) (?:decided|agreed|chosen|settled|chose|went|are going|'re going) (?:to|on|with|for|that|against|not to) \S+|^{LEAD}(?:let'?s|we(?:'ll| will)) (?:keep|stick (?:to|with)|stay (?:with|on)|go with|use|standardi[sz]e on) (?:\S+ ){{1,}}",
+        rf"^{LEAD}(?:we(?:'ve| have)?|i(?:'ve| have)?) (?:decided|agreed|chosen|settled|chose|went|"
+        rf"are going|'re going) (?:to|on|with|for|that|against|not to) \S+|^{LEAD}(?:let'?s|we(?:'ll|"
+        rf" will)) (?:keep|stick (?:to|with)|stay (?:with|on)|go with|use|standardi[sz]e on) (?:\S+ ){{1,}}",
         "decision",
         SEMANTIC,
         False,
@@ -160,7 +183,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "correction",
-        rf"^{LEAD}(?:not (?:as|in|by|with|on|to|the|an?) .{{3,80}}\bbut\b \S+|keep (?:our|the|all|your) .{{3,100}} (?:in|on|at|under|as|out of) \S+)",
+        rf"^{LEAD}(?:not (?:as|in|by|with|on|to|the|an?) .{{3,80}}\bbut\b \S+|keep (?:our|the|all|"
+        rf"your) .{{3,100}} (?:in|on|at|under|as|out of) \S+)",
         "preference",
         PREFERENCE,
         False,
@@ -169,12 +193,14 @@ RULES: tuple[Rule, ...] = (
 )
 
 PERSONAL = re.compile(
-    r"^\W*(?:\w+[,:]? ){0,2}i(?:'d| would)? (?:always |usually |strongly |generally |much )?prefer\b|\bin (?:all|any|every|each)(?: of)? (?:my|our)? ?(?:projects?|repos?(?:itories)?)\b|"
+    r"^\W*(?:\w+[,:]? ){0,2}i(?:'d| would)? (?:always |usually |strongly |generally |much )?prefer\b|"
+    r"\bin (?:all|any|every|each)(?: of)? (?:my|our)? ?(?:projects?|repos?(?:itories)?)\b|"
     r"\b(?:answer|reply|respond|talk|speak|write) (?:to )?me\b|\bcall me\b|\bmy name is\b|\bi am (?:an?|the) [a-z]+",
     re.I,
 )
 NOT_PERSONAL = re.compile(
-    r"`|/\w|\b\w+\.(?:py|ts|js|go|rs|md|json|ya?ml|toml|sh)\b|\b(?:this|our|the) (?:project|repo|codebase|app|service|api|branch|tests?)\b|"
+    r"`|/\w|\b\w+\.(?:py|ts|js|go|rs|md|json|ya?ml|toml|sh)\b|\b(?:this|our|the) (?:project|repo|"
+    r"codebase|app|service|api|branch|tests?)\b|"
     r"\b(?:npm|pnpm|yarn|make|git|cargo|mise|docker) [a-z]|\bdecid",
     re.I,
 )
@@ -182,6 +208,7 @@ DANGLING = re.compile(
     r"^(?:\w+[,:] )?(?:it|this|that|they|these|those|he|she|same)\b|\b(?:do|did|does) (?:it|that|this|so)\b[.!]?$", re.I
 )
 OFF = re.compile(f"{ONE_OFF}|{EXPECTATION}|{IDIOMS}", re.I)
+AS_NOW = re.compile(r"\b(?:as|like) (?:we|it|they) (?:do|does|is|are) now\b", re.I)
 TOO_SHORT_WORDS = 3
 LONG_EXPLICIT = 240
 
@@ -219,7 +246,7 @@ def matching(sentence: str) -> Rule | None:
     rule = next((rule for rule in RULES if rule.pattern.search(sentence)), None)
     if rule is None or re.search(IDIOMS, sentence, re.I):
         return None
-    return rule if rule.explicit or not OFF.search(sentence) else None
+    return rule if rule.explicit or not OFF.search(AS_NOW.sub("", sentence)) else None
 
 
 def is_persons(event: StoredEvent) -> bool:

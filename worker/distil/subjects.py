@@ -5,45 +5,43 @@ from __future__ import annotations
 import re
 
 TOPICS: tuple[tuple[str, str], ...] = (
-    ("package-manager", r"\b(?:npm|pnpm|yarn|bun|pip|pipenv|poetry|conda|uv|package manager)\b"),
-    ("test-framework", r"\b(?:pytest|unittest|jest|vitest|mocha|rspec|minitest|testify|test framework)\b"),
-    ("linter", r"\b(?:ruff|flake8|pylint|eslint|biome|golangci-lint|linter)\b"),
-    ("formatter", r"\b(?:black|prettier|gofmt|rustfmt|formatter)\b"),
-    ("indentation", r"\b(?:tabs?|spaces|indent(?:ation|ed)?)\b"),
-    ("quotes", r"\b(?:single|double)[ -]quotes?\b"),
-    ("semicolons", r"\bsemicolons?\b"),
-    ("commit-message", r"\bcommit messages?\b|\bconventional commits?\b"),
-    ("co-author", r"\bco-?authored?\b"),
-    ("pull-request", r"\b(?:pull requests?|prs?)\b"),
-    ("emoji", r"\bemojis?\b"),
-    ("comments", r"\b(?:code )?comments\b"),
-    ("docstrings", r"\bdocstrings?\b"),
-    ("type-hints", r"\btype (?:hints?|annotations?)\b"),
+    ("package-manager", r"npm|pnpm|yarn|bun|pip|pipenv|poetry|conda|uv|package managers?"),
+    ("test-framework", r"pytest|unittest|jest|vitest|mocha|rspec|minitest|testify|test frameworks?"),
+    ("linter", r"ruff|flake8|pylint|eslint|biome|golangci-lint|linters?"),
+    ("formatter", r"black|prettier|gofmt|rustfmt|formatters?"),
+    ("indentation", r"tabs|spaces|indent(?:ation|ed)?"),
+    ("quotes", r"(?:single|double)[ -]quotes?"),
+    ("semicolons", r"semicolons?"),
+    ("commit-message", r"commit messages?|conventional commits?"),
+    ("co-author", r"co-?author(?:ed|s)?"),
+    ("emoji", r"emojis?"),
+    ("comments", r"code comments"),
+    ("docstrings", r"docstrings?"),
+    ("type-hints", r"type (?:hints?|annotations?)"),
     (
         "reply-language",
-        r"\b(?:answer|reply|respond|talk|speak|write)\b.*\b(?:in )(?:english|german|french|spanish|chinese|japanese)\b",
+        r"(?:answer|reply|respond|talk|speak)\b.* in (?:english|german|french|spanish|chinese|japanese)",
     ),
-    (
-        "reply-length",
-        r"\b(?:answers?|replies|reply|responses?|explanations?)\b.*\b(?:short|brief|concise|terse|long)\b",
-    ),
-    ("database", r"\b(?:postgres(?:ql)?|mysql|mariadb|sqlite|mongodb|database)\b"),
-    ("queue-backend", r"\b(?:rabbitmq|kafka|celery|huey|sqs|queue backend|message queue)\b"),
-    ("editor", r"\b(?:vim|neovim|emacs|vs ?code|editor)\b"),
-    ("shell", r"\b(?:bash|zsh|fish)\b"),
+    ("reply-length", r"(?:answers?|replies|reply|responses?|explanations?)\b.*\b(?:short|brief|concise|terse)"),
+    ("database", r"postgres(?:ql)?|mysql|mariadb|sqlite|mongodb"),
+    ("queue-backend", r"rabbitmq|kafka|celery|huey|sqs|queue backend|message queue"),
 )
-_TOPICS = tuple((name, re.compile(pattern, re.I)) for name, pattern in TOPICS)
+_TOPICS = tuple((name, re.compile(rf"(?<![\w./-])(?:{words})(?![\w/-])", re.I)) for name, words in TOPICS)
 
 STOP = frozenset(
-    "a an the this that these those it its i me my we our us you your he she they them their is are was were be been being am"
-    " do does did done doing have has had having will would shall should can could may might must to of in on at by for with"
-    " from into onto as and or but not no nor never always ever please remember prefer use using used don't dont doesn't"
-    " didn't won't can't isn't shouldn't mustn't instead rather than over only also just so if then when while there here what"
-    " which who whom how why all any every each some more most very really too much many want wants wanted like need needs"
-    " needed make makes sure keep ensure avoid stop note mind future reference now going forward let let's lets go get put"
-    " directly actually still already again ok okay yes well thing things something anything everything nothing one about up"
-    " out down off before after until unless because since both same other another such own im i'm i'd we'd we're we'll it's"
-    " that's there's user said told always usually strongly generally kind sort way ways able".split()
+    (
+        "a an the this that these those it its i me my we our us you your he she they them their is are was were "
+        "be been being am do does did done doing have has had having will would shall should can could may might "
+        "must to of in on at by for with from into onto as and or but not no nor never always ever please "
+        "remember prefer use using used don't dont doesn't didn't won't can't isn't shouldn't mustn't instead "
+        "rather than over only also just so if then when while there here what which who whom how why all any "
+        "every each some more most very really too much many want wants wanted like need needs needed make makes "
+        "sure keep ensure avoid stop note mind future reference now going forward let let's lets go get put "
+        "directly actually still already again ok okay yes well thing things something anything everything "
+        "nothing one about up out down off before after until unless because since both same other another such "
+        "own im i'm i'd we'd we're we'll it's that's there's user said told always usually strongly generally "
+        "kind sort way ways able "
+    ).split()
 )
 WORD = re.compile(r"[^\W_][\w'’/.-]*", re.U)
 INSTEAD = re.compile(

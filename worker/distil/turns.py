@@ -18,7 +18,7 @@ def opens(event: StoredEvent) -> bool:
 def turns(events: Iterable[StoredEvent]) -> list[list[StoredEvent]]:
     """The events cut into turns, in the order given. A new prompt id begins a turn; without ids, each prompt does.
 
-    Events without a prompt id stay with the turn they stand in; what comes before the first prompt is a turn of its own.
+    Events without a prompt id stay with the turn they stand in; what comes before the first prompt is its own turn.
     """
     found: list[list[StoredEvent]] = []
     places: dict[str, int] = {}
