@@ -1,0 +1,113 @@
+"""Stores with something in them, for the tests of search, recall and the MCP server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from recorder import gate
+from recorder.models import Channel, Event, EventKind, Evidence, Memory, MemoryKind, Origin, Proposal, Scope, Source
+from recorder.store import db as store
+from recorder.store import events, projects, sessions
+
+NOW_MS = 1_790_000_000_000
+A = Scope("alpha-00000001")
+B = Scope("beta-00000002")
+
+
+def opened(folder: Path) -> store.Connection:
+    return store.connect(folder / "recorder.db")
+
+
+def add_event(
+    db: store.Connection,
+    scope: Scope,
+    text: str,
+    *,
+    session: str = "s1",
+    kind: EventKind = EventKind.PROMPT,
+    narrow: str = "",
+    at_ms: int = NOW_MS,
+) -> int:
+    """The id of a new event whose excerpt is its text."""
+    number = events.count(db) + 1
+    event = Event(
+        key=f"k{number}",
+        kind=kind,
+        session_id=session,
+        at_ms=at_ms,
+        source=Source.HOOK,
+        body={"text": text},
+        ref=f"r{number}",
+        uuid=f"uuid-{number}",
+    )
+    with store.transaction(db):
+        sessions.see(
+            db,
+            session,
+            first_ms=at_ms,
+            last_ms=at_ms,
+            cwd=None,
+            project_id=scope.project_id,
+            transcript_path=None,
+            branch=None,
+            hook_events=1,
+        )
+        found = events.insert(
+            db,
+            event,
+            project_id=scope.project_id,
+            scope_id=projects.scope_id(db, scope.project_id or "user"),
+            received_ms=at_ms,
+            excerpt=text,
+            narrow=narrow,
+            healed=False,
+        )
+        assert found is not None
+        events.sight(db, found, event)
+    return found
+
+
+def add_memory(
+    db: store.Connection,
+    scope: Scope,
+    key: str,
+    value: str,
+    *,
+    namespace: str | None = None,
+    channel: Channel = Channel.PERSON,
+    kind: MemoryKind = MemoryKind.SEMANTIC,
+    cites: Sequence[int] = (),
+    session: str | None = None,
+    tags: tuple[str, ...] = (),
+    valid_to_ms: int | None = None,
+    at_ms: int = NOW_MS,
+) -> Memory:
+    """A memory as the gate made it. `cites`: events whose whole text it quotes; else its own statement."""
+    if cites:
+        evidence = tuple(Evidence(event.id, event.text) for event in events.get(db, cites))
+    else:
+        evidence = (
+            gate.statement(db, value, channel=channel, actor="test", scope=scope, session_id=session, now_ms=at_ms),
+        )
+    outcome = gate.propose(
+        db,
+        Proposal(
+            namespace=namespace or (f"project.{scope.project_id}" if scope.project_id else "user"),
+            key=key,
+            value=value,
+            kind=kind,
+            origin=Origin.USER_SAID,
+            source="test",
+            evidence=evidence,
+            tags=tags,
+            valid_to_ms=valid_to_ms,
+            occurred_ms=at_ms,
+        ),
+        channel,
+        actor="test",
+        scope=scope,
+        now_ms=at_ms,
+    )
+    assert outcome.memory is not None, outcome
+    return outcome.memory
