@@ -15,12 +15,6 @@ leave() {
   exit 0
 }
 
-lost() { # what is torn goes first: on a full disk that frees the byte we count with
-  command rm -f "$tmp/$name"
-  printf . >>"$spool/lost"
-  leave
-}
-
 home=${RECORDER_HOME:-}
 if [ -z "$home" ]; then
   home=${0%/hooks/*} # a copy inside a home belongs to that home
@@ -54,28 +48,36 @@ if [ ! -d "$tmp" ] || [ ! -d "$new" ] || [ ! -s "$spool/lost" ]; then
   [ -s "$spool/lost" ] || echo >>"$spool/lost"
 fi
 
-# A fresh random name at each reading (random(4)); elsewhere ids of the processes, and what bash offers.
-read -r seed </proc/sys/kernel/random/uuid || seed=$PPID-${RANDOM:-0}
-case $seed in
-  '' | *[!0-9a-f-]*) seed=$PPID ;;
+# The time since boot in hundredths of a second tells two processes of one id apart; elsewhere what bash offers.
+read -r ticks rest </proc/uptime || ticks=$PPID-${RANDOM:-0}
+case $ticks in
+  '' | *[!0-9.-]*) ticks=$PPID ;;
 esac
-name=$session-$$-$seed.json
-tries=0
-set -C # `>` makes a file or fails: the name in tmp/ is ours alone
-until [ ! -e "$new/$name" ] && true >"$tmp/$name"; do
-  tries=$((tries + 1))
-  [ $tries -lt 9 ] || lost
-  name=$session-$$-$seed-$tries.json
-done
-set +C
+base=$session-$$-$ticks name=$base.json
 
-# `recorder pause` sets the mtime of `paused` to the end of the pause; our empty file was made now.
-if [ -e "$home/paused" ] && [ "$home/paused" -nt "$tmp/$name" ]; then
-  command rm -f "$tmp/$name"
-  leave
+if [ -e "$home/paused" ]; then # its mtime is the end of the pause; an empty file made now tells the time
+  true >"$tmp/$name.now"
+  if [ ! -e "$tmp/$name.now" ] || [ "$home/paused" -nt "$tmp/$name.now" ]; then
+    command rm -f "$tmp/$name.now"
+    leave
+  fi
+  command rm -f "$tmp/$name.now"
 fi
 
-command cat >"$tmp/$name" || lost
+claimed='' whole='' tries=0
+set -C # `>` makes a file or fails: the name in tmp/ is ours alone
+while [ -z "$claimed" ] && [ $tries -lt 9 ]; do
+  [ $tries = 0 ] || name=$base-$tries.json
+  [ -e "$new/$name" ] || { claimed=1 && command cat && whole=1; } >"$tmp/$name"
+  tries=$((tries + 1))
+done
+set +C
+if [ -z "$whole" ]; then
+  # What is torn goes first: on a full disk that frees the byte we count with.
+  [ -z "$claimed" ] || command rm -f "$tmp/$name"
+  printf . >>"$spool/lost"
+  leave
+fi
 # Never over an existing name. What stays in tmp/ is whole, and the worker takes it in a minute later.
 command mv -n "$tmp/$name" "$new/$name"
 
