@@ -82,6 +82,15 @@ def unshared() -> list[str]:
     return ["unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--mount", "--pid", "--fork"]
 
 
+def offline() -> list[str]:
+    """No network at all."""
+    return ["unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--net"]
+
+
+needs_network_namespace = pytest.mark.skipif(
+    shutil.which("unshare") is None or subprocess.run([*offline(), "true"], capture_output=True).returncode != 0,
+    reason="needs namespaces (unshare --net)",
+)
 needs_namespaces = pytest.mark.skipif(not can_unshare(), reason="needs namespaces (unshare --mount --pid)")
 
 
