@@ -15,6 +15,7 @@ _SOURCES = {
     "queued": PromptClass.QUEUED,
     "system": PromptClass.INJECTED,
 }
+_BY_HAND = frozenset({"typed", "queued", "sdk"})
 _ORIGINS = {"task-notification": PromptClass.TASK_NOTIFICATION, "human": None}
 _PEOPLE_SIT_AT = frozenset({None, "cli", "claude-vscode", "claude-desktop"})
 _MODES = {"task-notification": PromptClass.TASK_NOTIFICATION, "bash": PromptClass.BASH}
@@ -30,10 +31,11 @@ def of_record(conversation: Conversation, record: Record, blocks: list[dict[str,
     if record.fields.get("isCompactSummary") is True:
         return conversation.event(record, EventKind.SUMMARY, {"text": text}, n=n)
     meta = record.fields.get("isMeta") is True
-    if rule := wording.left_out(text, meta=meta):
-        return rule
-    if notice := wording.notice(text):
-        return conversation.event(record, EventKind.OTHER, {"type": notice, "text": text}, n=n)
+    if record.text("promptSource") not in _BY_HAND:  # a person may well paste what the client writes elsewhere
+        if rule := wording.left_out(text, meta=meta):
+            return rule
+        if notice := wording.notice(text):
+            return conversation.event(record, EventKind.OTHER, {"type": notice, "text": text}, n=n)
     images = sum(block.get("type") in ("image", "document") for block in blocks)
     if not text.strip() and not images:
         return "empty"

@@ -109,7 +109,11 @@ def _read(
                 problems.append(f"{path}: a line longer than {LONGEST_LINE} bytes was left out")
                 continue
             chunk.at_end = True
-            if not (final and _is_whole(line)):
+            if not (line and final):
+                break
+            if not _is_whole(line):
+                chunk.lines += 1
+                _count(chunk, "unfinished")
                 break
         chunk.lines += 1
         _take_line(chunk, conversation, line, str(path), offset, torn)

@@ -26,14 +26,12 @@ _STARTS: tuple[tuple[PromptClass, re.Pattern[str]], ...] = (
 _LEFT_OUT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("caveat", re.compile(r"\s*(?:<local-command-caveat>|Caveat: The messages below were generated)")),
     ("local_output", re.compile(r"\s*<local-command-(?:stdout|stderr)>")),
-    (
-        "hook_output",
-        re.compile(r"\s*(?:Operation stopped by hook:|[A-Z]\w+ hook (?:feedback|success|error|additional))"),
-    ),
+    ("hook_output", re.compile(r"\s*Operation stopped by hook:")),
     ("command_error", re.compile(r"\s*Unknown (?:skill|slash command):")),
 )
 _LEFT_OUT_META: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("continued", re.compile(r"\s*Continue from where you left off\.?\s*\Z")),
+    ("hook_output", re.compile(r"\s*[A-Z]\w+(?::\S+)? hook (?:feedback|success|error|additional|blocking)")),
 )
 _NOTICES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("interruption", re.compile(r"\s*\[Request interrupted by user")),
