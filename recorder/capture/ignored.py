@@ -33,11 +33,18 @@ class IgnoredPaths:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         lowered = [pattern.strip().lower().rstrip("/") for pattern in patterns if pattern.strip()]
+        self._hint = _hint(lowered)
         self._names = _union([p for p in lowered if "/" not in p])
         self._paths = _union([p if p.startswith(("/", "*")) else f"*/{p}" for p in lowered if "/" in p])
 
+    def hinted(self, text: str) -> bool:
+        """Could this text name such a file? A quick look that answers yes too often."""
+        return self._hint is not None and self._hint.search(text.lower()) is not None
+
     def match(self, path: str) -> bool:
         """Is this a file, or inside a folder, whose content is to be left out? Case does not count."""
+        if not self.hinted(path):
+            return False
         text = path.replace("\\", "/").strip().rstrip("/").lower()
         if self._names is not None and self._names.match(text.rsplit("/", 1)[-1]):
             return True
@@ -95,3 +102,10 @@ def searches(tool: str | None, given: Mapping[str, Any]) -> bool:
 
 def _union(patterns: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(fnmatch.translate(p) for p in patterns), re.DOTALL) if patterns else None
+
+
+def _hint(patterns: Sequence[str]) -> re.Pattern[str] | None:
+    """The longest plain run of each pattern, any of them."""
+    runs = {max(re.split(r"[*?\[\]]|\\", pattern), key=len) for pattern in patterns}
+    shortest = [run for run in runs if not any(other in run and other != run for other in runs)]
+    return re.compile("|".join(re.escape(run) for run in sorted(shortest))) if patterns else None

@@ -9,7 +9,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text with every secret as `[redacted:<kind>]` and every private span as `[private]`; never cut."""
-        return self._redacted([text], [0])[0]
+        return self._redacted([text])[0]
 
     def raw(self, data: bytes) -> bytes:
         """Bytes that could not be read as a hook input, without their secrets."""
@@ -62,20 +62,19 @@ class Redactor:
     def event(self, event: Event) -> Event:
         """The event as it may be stored: redacted, without ignored content and base64, every text within its caps."""
         draft = _Draft(self._ignored)
-        own = [name for name in _OWN_TEXT if getattr(event, name)]
-        for name in own:
-            draft.add(getattr(event, name), "\n")
+        own = {name: value for name in _OWN_TEXT if (value := getattr(event, name))}
+        for value in own.values():
+            draft.parts += (value, "\n")
         tree = draft.body(event)
-        parts = self._redacted(draft.parts, draft.places)
+        parts = self._redacted(draft.parts)
         capped = _Caps(self._head, self._tail)
-        fields: dict[str, Any] = {}
+        fields = _ids_storable(event)
         if parts is not draft.parts or capped.needed(parts):
-            texts = iter([parts[place] for place in draft.places])
-            fields = {name: next(texts) for name in own}
+            texts = iter(parts[::2])
+            fields |= {name: next(texts) for name in own}
             tree = capped.rebuilt(tree, texts)
-        fields |= {
-            name: _storable(value) for name in _OWN_IDS if (value := getattr(event, name)) and not value.isascii()
-        }
+        elif not draft.changed and not fields:
+            return event
         omitted = draft.omitted_bytes + capped.omitted_bytes
         return replace(
             event,
@@ -85,8 +84,8 @@ class Redactor:
             **fields,
         )
 
-    def _redacted(self, parts: list[str], places: list[int]) -> list[str]:
-        """The parts, those at `places` redacted; the very same list when there was nothing to do."""
+    def _redacted(self, parts: list[str]) -> list[str]:
+        """The parts, every other one a text to redact; the very same list when there was nothing to do."""
         for _ in range(_ROUNDS):
             whole = "".join(parts)
             try:
@@ -96,13 +95,13 @@ class Redactor:
             if raw is None or "\0" in whole:
                 parts = [_storable(part) for part in parts]
                 continue
-            after = self._once(whole, raw, parts, places)
+            after = self._once(whole, raw, parts)
             if after is parts:
                 break
             parts = after
         return parts
 
-    def _once(self, whole: str, raw: bytes, parts: list[str], places: list[int]) -> list[str]:
+    def _once(self, whole: str, raw: bytes, parts: list[str]) -> list[str]:
         found = _candidates(_engine(), whole, raw)
         if not found:
             return parts
@@ -111,27 +110,21 @@ class Redactor:
         if private:
             return [without_private(part) if n in private else part for n, part in enumerate(parts)]
         spans = _merged(_judged(whole, found))
-        if not spans:
-            return parts
-        return _replaced(parts, frozenset(places), starts, spans)
+        return _replaced(parts, starts, spans) if spans else parts
 
 
 class _Draft:
     """An event's strings side by side, as one text the rules can read, beside a bounded copy of its structure.
 
-    A value stands behind its key as in JSON, so that a rule about names sees both.
+    `parts` alternates texts and what stands between them; a value stands behind its key as in JSON, so that a rule
+    about names sees both.
     """
 
     def __init__(self, ignored: IgnoredPaths) -> None:
         self.parts: list[str] = []
-        self.places: list[int] = []
+        self.changed = False
         self.omitted_bytes = 0
         self._ignored = ignored
-
-    def add(self, text: str, after: str) -> str:
-        self.places.append(len(self.parts))
-        self.parts += (text, after)
-        return text
 
     def body(self, event: Event) -> dict[str, Any]:
         """A copy of the body, ignored content and base64 already left out."""
@@ -139,6 +132,7 @@ class _Draft:
         given = body.get("input") if event.kind is EventKind.TOOL_CALL else None
         if isinstance(given, Mapping):
             body = self._without_ignored_call(event.tool, body, given)
+        self.changed = body is not event.body
         return self._mapping(body, 0, hidden=False)
 
     def _without_ignored_call(
@@ -146,7 +140,7 @@ class _Draft:
     ) -> Mapping[str, Any]:
         command = given.get("command")
         hidden = self._ignored.names(given)
-        if isinstance(command, str):
+        if isinstance(command, str) and self._ignored.hinted(command):
             hidden = hidden or self._ignored.shown_by(command)
             body = {**body, "input": {**given, "command": self._ignored.without_written(command)}}
         if hidden:
@@ -165,57 +159,66 @@ class _Draft:
         return value
 
     def _mapping(self, mapping: Mapping[Any, Any], depth: int, *, hidden: bool) -> dict[str, Any]:
-        inner_hidden = hidden or (not PATH_KEYS.isdisjoint(mapping) and self._ignored.names(mapping))
+        if not hidden and not PATH_KEYS.isdisjoint(mapping):
+            hidden = self._ignored.names(mapping)
+        if len(mapping) > MAX_ITEMS:
+            mapping = self._first_items(mapping, depth)
+        parts = self.parts
         copy: dict[str, Any] = {}
-        for number, (key, value) in enumerate(mapping.items()):
-            if number == MAX_ITEMS:
-                self._leave_out(mapping, depth)
-                copy[self.add("…", '": "')] = self.add(f"[omitted {len(mapping) - number} items]", '"\n')
-                break
-            name = self.add(key if type(key) is str else str(key), '": "')
+        for key, value in mapping.items():
+            if type(key) is not str:
+                key = self._instead(str(key))
             if type(value) is str:
-                if inner_hidden and name not in _KEPT_BESIDE_PATH:
-                    value = IGNORED
-                elif len(value) >= 64 and _is_base64(name, value, mapping):
-                    value = _base64_marker(value)
-                copy[name] = self.add(value, '"\n')
+                if hidden and key not in _KEPT_BESIDE_PATH:
+                    value = self._instead(IGNORED)
+                elif len(value) >= 64 and _is_base64(key, value, mapping):
+                    value = self._instead(_base64_marker(value))
+                parts += (key, '": "', value, '"\n')
+                copy[key] = value
             else:
-                copy[name] = self._value(value, depth + 1, hidden=inner_hidden)
-        return copy
-
-    def _sequence(self, values: list[Any] | tuple[Any, ...], depth: int, *, hidden: bool) -> list[Any]:
-        copy: list[Any] = []
-        for number, value in enumerate(values):
-            if number == MAX_ITEMS:
-                self._leave_out(values, depth)
-                copy.append(self.add(f"[omitted {len(values) - number} items]", "\n"))
-                break
-            copy.append(self._value(value, depth + 1, hidden=hidden))
+                parts += (key, '":\n')
+                copy[key] = self._value(value, depth + 1, hidden=hidden)
         return copy
 
     def _value(self, value: Any, depth: int, *, hidden: bool) -> Any:
         """A JSON value made of our own containers; what JSON does not have becomes text."""
         if isinstance(value, str):
-            text = IGNORED if hidden else str(value)
-            if len(text) >= 1024 and _is_base64("", text, {}):
-                text = _base64_marker(text)
-            return self.add(text, "\n")
-        if value is None or isinstance(value, bool):
+            if hidden:
+                value = self._instead(IGNORED)
+            elif len(value) >= 1024 and _is_base64("", value, {}):
+                value = self._instead(_base64_marker(value))
+            return self._text(str(value))
+        if value is None or value is True or value is False:
             return value
         if isinstance(value, (int, float)):
             fits = abs(value) < 2**63 if isinstance(value, int) else value - value == 0
-            return value if fits else self.add(_number_text(value), "\n")
+            return value if fits else self._text(self._instead(_number_text(value)))
         if depth >= MAX_DEPTH:
-            self._leave_out(value, depth)
-            return self.add(f"[omitted: nested deeper than {MAX_DEPTH}]", "\n")
+            self._leave_out(value, 0)
+            return self._text(f"[omitted: nested deeper than {MAX_DEPTH}]")
         if isinstance(value, Mapping):
             return self._mapping(value, depth, hidden=hidden)
         if isinstance(value, (list, tuple)):
-            return self._sequence(value, depth, hidden=hidden)
-        return self.add(f"[{type(value).__name__}]", "\n")
+            if len(value) > MAX_ITEMS:
+                self._leave_out(value, MAX_ITEMS)
+                value = [*value[:MAX_ITEMS], f"[omitted {len(value) - MAX_ITEMS} items]"]
+            return [self._value(item, depth + 1, hidden=hidden) for item in value]
+        return self._text(self._instead(f"[{type(value).__name__}]"))
 
-    def _leave_out(self, value: Any, depth: int) -> None:
-        kept = MAX_ITEMS if depth < MAX_DEPTH else 0
+    def _first_items(self, mapping: Mapping[Any, Any], depth: int) -> Mapping[Any, Any]:
+        self._leave_out(mapping, MAX_ITEMS)
+        return dict(islice(mapping.items(), MAX_ITEMS)) | {"…": f"[omitted {len(mapping) - MAX_ITEMS} items]"}
+
+    def _text(self, text: str) -> str:
+        self.parts += (text, "\n")
+        return text
+
+    def _instead(self, text: str) -> str:
+        self.changed = True
+        return text
+
+    def _leave_out(self, value: Any, kept: int) -> None:
+        self.changed = True
         self.omitted_bytes += max(1, _size_bytes(value, kept))
 
 
@@ -229,8 +232,9 @@ class _Caps:
         self.omitted_bytes = 0
 
     def needed(self, parts: list[str]) -> bool:
-        longest = max(map(len, parts), default=0)
-        return longest > self._head + self._tail or sum(map(len, parts)) > MAX_TEXT
+        total = sum(map(len, parts))
+        limit = self._head + self._tail
+        return total > limit and (total > MAX_TEXT or max(map(len, parts)) > limit)
 
     def rebuilt(self, tree: dict[str, Any], texts: Iterator[str]) -> dict[str, Any]:
         """The structure with these texts in place of its own, in order."""
@@ -344,18 +348,16 @@ def _merged(spans: Iterator[tuple[int, int, str]]) -> list[tuple[int, int, str]]
     return merged
 
 
-def _replaced(
-    parts: list[str], places: frozenset[int], starts: list[int], spans: list[tuple[int, int, str]]
-) -> list[str]:
-    """The parts with each span's share in them replaced."""
+def _replaced(parts: list[str], starts: list[int], spans: list[tuple[int, int, str]]) -> list[str]:
+    """The parts with each span's share in the texts replaced; what stands between them stays."""
     after = list(parts)
     for start, end, kind in reversed(spans):
         placeholder = _placeholder(kind, end - start)
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
-        for n in range(first, last + 1):
-            if n in places:
-                a, b = max(start - starts[n], 0), min(end - starts[n], len(parts[n]))
-                after[n] = after[n][:a] + placeholder + after[n][b:] if b > a else after[n]
+        for n in range(first + first % 2, last + 1, 2):
+            a, b = max(start - starts[n], 0), min(end - starts[n], len(parts[n]))
+            if a < b:
+                after[n] = after[n][:a] + placeholder + after[n][b:]
     return after
 
 
@@ -398,6 +400,12 @@ def _number_text(value: int | float) -> str:
     if isinstance(value, int) and value.bit_length() > 4096:
         return f"[integer of {value.bit_length()} bits]"
     return str(value)
+
+
+def _ids_storable(event: Event) -> dict[str, Any]:
+    """The ids of an event that a database could not hold as they are, made so."""
+    ids = [(name, getattr(event, name)) for name in _OWN_IDS]
+    return {name: _storable(value) for name, value in ids if value and not value.isprintable()}
 
 
 def _storable(text: str) -> str:

@@ -26,7 +26,8 @@ _ABOUT = re.compile(
     r"|(?:public|primary|foreign|sort|cache|partition|idempotency|composite|dict|map|object|row|group)[_-]?key",
     re.IGNORECASE,
 )
-_NAME_BEFORE = re.compile(r"([A-Za-z0-9_.\-]+(?: key)?)(\W{0,14}|%[0-9A-Fa-f]{2}\W{0,10})$")
+# Read backwards from the value: anchored there, or every candidate costs a search.
+_NAME_BACKWARDS = re.compile(r"((?:[a-fA-F0-9]{2}%|[^A-Za-z0-9_]){1,20})([A-Za-z0-9_.\-]+)")
 _REFERENCE = re.compile(
     r"\$|[<{(\[%]{1,2}[A-Za-z_\[]|\.\.\.|[A-Za-z_][\w.]*[(\[]|[^A-Za-z0-9]*$"
     r"|(?:self|this|config|settings|process|os|env|args|opts|options|props|req|request|params|data|import|secrets|vars)\."
@@ -94,8 +95,8 @@ def assigned(text: str, start: int, end: int) -> Span | None:
 
 
 def _name_before(text: str, start: int) -> tuple[str, str]:
-    found = _NAME_BEFORE.search(text[max(0, start - 120) : start])
-    return (found.group(1), found.group(2)) if found else ("", "")
+    found = _NAME_BACKWARDS.match(text[max(0, start - 120) : start][::-1])
+    return (found.group(2)[::-1], found.group(1)[::-1]) if found else ("", "")
 
 
 def _is_literal(value: str, *, strong: bool, quoted: bool, shouted: bool) -> bool:
