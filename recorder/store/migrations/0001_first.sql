@@ -283,6 +283,7 @@ create table embeddings (
     vector blob not null,
     unique (owner, owner_id, window)
 );
+create index embeddings_by_content on embeddings (scope_id, content_hash);
 
 -- What waits for a vector, newest first.
 create table embed_queue (

@@ -1,0 +1,355 @@
+"""Vectors of events and memories: rows of `embeddings` are the truth, `vec_items` is an index over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recorder.errors import StoreError
+from recorder.models import EventKind, PromptClass, Scope
+from recorder.store.db import Connection, has_vec, transaction
+from recorder.store.events import decode
+
+DIMENSION = 384
+MOST_K = 4096
+"""vec0 refuses more (https://alexgarcia.xyz/sqlite-vec/features/knn.html)."""
+OWNERS: Mapping[str, int] = {"event": 0, "memory": 1}
+TOOL_CHARS = 1000
+ROLES: Mapping[str, str] = {EventKind.PROMPT: "user", EventKind.ASSISTANT: "assistant", EventKind.TOOL_CALL: "tool"}
+NOT_SAID = (PromptClass.BASH, PromptClass.TASK_NOTIFICATION, PromptClass.TEAMMATE, PromptClass.INJECTED)
+"""Prompts nobody typed, or that are commands: they have no vector."""
+
+HOLES_KEPT = 4096
+STALE = 2**40
+"""Holes of an index that lost rows while sqlite-vec was away: always more than may be kept."""
+
+# Which model the index holds, and how many of its places are empty: vec0 fills no hole a delete leaves.
+_STATE = "vector_index"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Something that waits for its vector. An empty text wants none."""
+
+    owner: str
+    """`event` or `memory`."""
+    owner_id: int
+    """`events.id` or `memory_versions.id`."""
+    scope_id: int | None
+    at_ms: int
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """The best window of an event or of a memory's version, by cosine similarity."""
+
+    owner: str
+    owner_id: int
+    similarity: float
+
+
+def due(db: Connection, limit: int) -> list[Due]:
+    """What waits for a vector, newest first."""
+    rows = db.execute(
+        "select q.owner, q.owner_id, coalesce(e.scope_id, m.scope_id), coalesce(e.at_ms, v.occurred_ms, q.at_ms),"
+        " e.kind, e.class, e.excerpt, e.body, e.codec, m.key, v.value"
+        " from embed_queue q"
+        " left join events e on q.owner = 'event' and e.id = q.owner_id"
+        " left join memory_versions v on q.owner = 'memory' and v.id = q.owner_id"
+        " left join memories m on m.id = v.memory_id"
+        " order by q.at_ms desc limit ?",
+        (limit,),
+    )
+    return [_due(row) for row in rows]
+
+
+def waiting(db: Connection) -> int:
+    """How many wait for a vector."""
+    return int(_first(db, "select count(*) from embed_queue") or 0)
+
+
+def known(db: Connection, scope_id: int | None, model: str, hashes: Iterable[str]) -> dict[str, bytes]:
+    """Content hash → vector, of texts this model has embedded in this very scope before."""
+    asked = list(dict.fromkeys(hashes))
+    marks = ", ".join("?" * len(asked))
+    rows = db.execute(
+        f"select content_hash, vector from embeddings where scope_id is ? and content_hash in ({marks}) and model = ?",
+        (scope_id, *asked, model),
+    )
+    return dict(rows)
+
+
+def store(db: Connection, owner: str, owner_id: int, model: str, windows: Sequence[tuple[str, bytes]]) -> bool:
+    """Keep the vectors, (content hash, vector) a window, instead of what was there, and take the owner off the queue.
+
+    False when the owner is gone by now: then nothing of it is kept.
+    """
+    with transaction(db):
+        drop_owner(db, owner, [owner_id])
+        alive, scope_id = _scope_of(db, owner, owner_id)
+        if not alive:
+            return False
+        for number, (content_hash, vector) in enumerate(windows):
+            db.execute(
+                "insert into embeddings (owner, owner_id, window, scope_id, model, content_hash, vector)"
+                " values (?, ?, ?, ?, ?, ?, ?)",
+                (owner, owner_id, number, scope_id, model, content_hash, vector),
+            )
+            if _indexed(db) and len(vector) == _dimension(db):
+                _index(db, db.last_insert_rowid(), owner, scope_id, vector)
+    return True
+
+
+def postpone(db: Connection, owner: str, owner_id: int) -> None:
+    """Put what failed behind all others; what fails there again is let go, and counted."""
+    with transaction(db):
+        db.execute(
+            "delete from embed_queue where owner = ? and owner_id = ? and at_ms < 0 returning 1", (owner, owner_id)
+        ).get
+        if db.changes():
+            db.execute(
+                "insert into counters (name, value) values ('vectors_given_up', 1)"
+                " on conflict (name) do update set value = value + 1"
+            )
+        db.execute("update embed_queue set at_ms = -1 where owner = ? and owner_id = ?", (owner, owner_id))
+
+
+def drop_owner(db: Connection, owner: str, ids: Iterable[int]) -> None:
+    """Let go of the vectors of these owners, and of their wish for one. Runs inside the caller's transaction."""
+    for owner_id in ids:
+        db.execute("delete from embed_queue where owner = ? and owner_id = ?", (owner, owner_id))
+        rows = list(
+            db.execute("delete from embeddings where owner = ? and owner_id = ? returning id", (owner, owner_id))
+        )
+        _unindex(db, [row[0] for row in rows])
+
+
+def adopt(db: Connection, model: str, dimension: int = DIMENSION) -> bool:
+    """Make this model the one the index holds. True when it was another, or the index was not sound.
+
+    Rows of other models stay until theirs are made anew, but are found no more; their owners are queued.
+    """
+    held, holes = _state(db)
+    sound = not has_vec(db) or (_indexed(db) and _dimension(db) == dimension)
+    if held == model and sound and holes <= HOLES_KEPT:
+        return False
+    if held == model and sound and holes < STALE and holes <= _count(db) // 2:
+        return False
+    with transaction(db):
+        _note(db, model, 0)
+        db.execute(
+            "insert into embed_queue (owner, owner_id, at_ms)"
+            " select distinct b.owner, b.owner_id, coalesce(e.at_ms, v.recorded_ms, 0) from embeddings b"
+            " left join events e on b.owner = 'event' and e.id = b.owner_id"
+            " left join memory_versions v on b.owner = 'memory' and v.id = b.owner_id"
+            " where b.model <> ? on conflict do nothing",
+            (model,),
+        )
+        _make_index(db, model, dimension)
+    return True
+
+
+def rebuild(db: Connection) -> int:
+    """Make the index anew from its rows; how many it holds.
+
+    Raises: StoreError when sqlite-vec cannot be loaded.
+    """
+    _need_vec(db)
+    with transaction(db):
+        model, _ = _state(db)
+        _note(db, model, 0)
+        _make_index(db, model, _dimension(db) or DIMENSION)
+    return int(_first(db, "select count(*) from vec_items") or 0)
+
+
+def requeue_missing(db: Connection) -> int:
+    """Ask again for every vector that should be there and is not; how many wait now."""
+    kinds = ", ".join(f"'{kind}'" for kind in ROLES)
+    with transaction(db):
+        db.execute(
+            "insert into embed_queue (owner, owner_id, at_ms)"
+            f" select 'event', e.id, e.at_ms from events e where e.excerpt <> '' and e.kind in ({kinds})"
+            " and e.scope_id is not null"
+            " and not exists (select 1 from embeddings b where b.owner = 'event' and b.owner_id = e.id)"
+            " union all select 'memory', v.id, v.recorded_ms from memory_versions v"
+            " where not exists (select 1 from embeddings b where b.owner = 'memory' and b.owner_id = v.id)"
+            " on conflict do nothing"
+        )
+    return waiting(db)
+
+
+def follow_scopes(db: Connection) -> int:
+    """Move the vectors of everything whose scope changed, as when projects merge; how many moved.
+
+    Runs inside the caller's transaction.
+    """
+    rows = list(
+        db.execute(
+            "select b.id, coalesce(e.scope_id, m.scope_id) as now from embeddings b"
+            " left join events e on b.owner = 'event' and e.id = b.owner_id"
+            " left join memory_versions v on b.owner = 'memory' and v.id = b.owner_id"
+            " left join memories m on m.id = v.memory_id"
+            " where b.scope_id is not coalesce(e.scope_id, m.scope_id)"
+        )
+    )
+    for row_id, scope_id in rows:
+        db.execute("update embeddings set scope_id = ? where id = ?", (scope_id, row_id))
+        if _indexed(db):
+            db.execute("update vec_items set scope = ? where rowid = ?", (scope_id or 0, row_id))
+    if rows and not _indexed(db):
+        _note(db, _state(db)[0], STALE)
+    return len(rows)
+
+
+def search(db: Connection, scope: Scope, vector: bytes, k: int, *, model: str | None = None) -> list[Near]:
+    """The nearest `k` events and the nearest `k` memories of the scope, each by its best window, best first.
+
+    The scope is filtered inside the search: a row outside it takes no place. Events and memories are searched apart,
+    so that the many do not crowd out the few.
+
+    Raises: StoreError when vectors cannot be searched; that is not the same as nothing found.
+    """
+    _need_vec(db)
+    if not _indexed(db):
+        if _first(db, "select 1 from embeddings limit 1"):
+            raise StoreError("the vector index is not there: run `recorder reindex`")
+        return []
+    if len(vector) != _dimension(db):
+        raise StoreError(
+            f"a vector of {len(vector)} dimensions does not compare with the {_dimension(db)} of the index:"
+            " a new model is being taken into use, try again later"
+        )
+    marks = ", ".join("?" * len(scope.names))
+    scope_ids = [row[0] for row in db.execute(f"select id from scopes where name in ({marks})", scope.names)]
+    found = [near for owner in OWNERS for near in _nearest(db, owner, scope_ids, vector, k, model)]
+    return sorted(found, key=lambda near: (-near.similarity, near.owner, near.owner_id))
+
+
+def _nearest(
+    db: Connection, owner: str, scope_ids: Sequence[int], vector: bytes, k: int, model: str | None
+) -> list[Near]:
+    marks = ", ".join("?" * len(scope_ids))
+    # An event has up to eight windows, so more are asked for than wanted. Materialized: the search comes first, the
+    # join only reads; joined rows are checked once more, for the index is derived.
+    rows = db.execute(
+        "with near as materialized (select rowid, distance from vec_items"
+        f" where embedding match vec_int8(?) and k = ? and owner = ? and scope in ({marks}))"
+        " select b.owner_id, max(1.0 - n.distance) from near n join embeddings b on b.id = n.rowid"
+        f" where b.owner = ? and b.scope_id in ({marks}) and (? is null or b.model = ?)"
+        " group by b.owner_id order by 2 desc, 1 limit ?",
+        (vector, min(MOST_K, 4 * k), OWNERS[owner], *scope_ids, owner, *scope_ids, model, model, k),
+    )
+    return [Near(owner, owner_id, similarity) for owner_id, similarity in rows]
+
+
+def _due(row: tuple[Any, ...]) -> Due:
+    owner, owner_id, scope_id, at_ms, kind, klass, excerpt, body, codec, key, value = row
+    if owner == "memory":
+        text = f"{key}: {value}" if value else ""
+        return Due(owner, owner_id, scope_id, at_ms, "memory", text)
+    text = "" if not excerpt or klass in NOT_SAID else _event_text(kind, excerpt, body, codec)
+    return Due(owner, owner_id, scope_id, at_ms, ROLES.get(kind, ""), text)
+
+
+def _event_text(kind: str, excerpt: str, body: bytes, codec: str) -> str:
+    if kind not in ROLES:
+        return ""
+    if kind == EventKind.TOOL_CALL:
+        return _ends(excerpt, TOOL_CHARS)
+    said = decode(body, codec).get("text")
+    return said if isinstance(said, str) and said else excerpt
+
+
+def _ends(text: str, room: int) -> str:
+    """Head and tail of a text that is longer than the room."""
+    if len(text) <= room:
+        return text
+    tail = room // 4
+    return f"{text[: room - tail - 3]} … {text[-tail:]}"
+
+
+def _scope_of(db: Connection, owner: str, owner_id: int) -> tuple[bool, int | None]:
+    sql = {
+        "event": "select scope_id from events where id = ?",
+        "memory": "select m.scope_id from memory_versions v join memories m on m.id = v.memory_id where v.id = ?",
+    }[owner]
+    for row in db.execute(sql, (owner_id,)):
+        return True, row[0]
+    return False, None
+
+
+def _need_vec(db: Connection) -> None:
+    if not has_vec(db):
+        raise StoreError("sqlite-vec cannot be loaded here, so vectors cannot be searched: run `recorder doctor`")
+
+
+def _indexed(db: Connection) -> bool:
+    return has_vec(db) and _dimension(db) is not None
+
+
+def _dimension(db: Connection) -> int | None:
+    """What the index was made for; None when there is none."""
+    sql = _first(db, "select sql from sqlite_schema where name = 'vec_items'")
+    return int(sql.split("int8[")[1].split("]")[0]) if sql else None
+
+
+def _make_index(db: Connection, model: str | None, dimension: int) -> None:
+    if not has_vec(db):
+        return
+    db.execute("drop table if exists vec_items")
+    db.execute(
+        f"create virtual table vec_items using vec0(embedding int8[{int(dimension)}] distance_metric=cosine,"
+        " scope integer, owner integer)"
+    )
+    db.execute(
+        "insert into vec_items (rowid, embedding, scope, owner)"
+        " select id, vec_int8(vector), coalesce(scope_id, 0), case owner when 'memory' then 1 else 0 end"
+        " from embeddings where (?1 is null or model = ?1) and length(vector) = ?2",
+        (model, dimension),
+    )
+
+
+def _index(db: Connection, row_id: int, owner: str, scope_id: int | None, vector: bytes) -> None:
+    # Scope 0 is nobody's: what no project could be found for is in no scope.
+    db.execute(
+        "insert into vec_items (rowid, embedding, scope, owner) values (?, vec_int8(?), ?, ?)",
+        (row_id, vector, scope_id or 0, OWNERS[owner]),
+    )
+
+
+def _unindex(db: Connection, row_ids: Sequence[int]) -> None:
+    if not row_ids:
+        return
+    model, holes = _state(db)
+    if _indexed(db):
+        db.executemany("delete from vec_items where rowid = ?", [(row_id,) for row_id in row_ids])
+        _note(db, model, holes + len(row_ids))
+    else:
+        _note(db, model, STALE)
+
+
+def _state(db: Connection) -> tuple[str | None, int]:
+    for note, value in db.execute("select note, value from counters where name = ?", (_STATE,)):
+        return note, value
+    return None, 0
+
+
+def _note(db: Connection, model: str | None, holes: int) -> None:
+    db.execute(
+        "insert into counters (name, value, note) values (?, ?, ?)"
+        " on conflict (name) do update set value = excluded.value, note = excluded.note",
+        (_STATE, holes, model),
+    )
+
+
+def _count(db: Connection) -> int:
+    return int(_first(db, "select count(*) from embeddings") or 0)
+
+
+def _first(db: Connection, sql: str) -> Any:
+    for row in db.execute(sql):
+        return row[0]
+    return None
