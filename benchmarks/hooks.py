@@ -2,7 +2,8 @@
 
     python benchmarks/hooks.py [--rounds 200]
 
-Prints a markdown table. Every round runs each command once, in turn, with stdin as a socket, as the client does it.
+Prints a markdown table. Every round runs each command once at each size, in an order shuffled anew (what comes after
+Node finds the caches cold), with stdin as a socket, as the client does it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import random
 import shutil
 import socket
 import statistics
@@ -125,16 +127,18 @@ def once_ms(argv: Sequence[str], given: bytes, environ: Mapping[str, str]) -> fl
 def measure(rounds: int, folder: Path) -> dict[tuple[str, str], Cost]:
     """(label, size) → cost, all interleaved."""
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "RECORDER_HOME": str(folder / "home")}
+    given = {size: (b'{"filler":"' + b"x" * length)[: length - 3] + b'"}\n' for size, length in SIZES.items()}
     times: dict[tuple[str, str], list[float]] = {}
     with serving() as port:
         todo = commands(port, folder)
+        order = [(label, size) for size in SIZES for label in todo]
+        times = {which: [] for which in order}
+        shuffler = random.Random(1)
         for turn in range(rounds + 3):
-            for size, length in SIZES.items():
-                given = (b'{"hook_event_name":"PostToolUse","filler":"' + b"x" * length)[: length - 3] + b'"}\n'
-                for label, argv in todo.items():
-                    spent = once_ms(argv, given, environ)
-                    if turn >= 3:  # the first ones warm the caches
-                        times.setdefault((label, size), []).append(spent)
+            for label, size in shuffler.sample(order, len(order)):
+                spent = once_ms(todo[label], given[size], environ)
+                if turn >= 3:  # the first ones warm the caches
+                    times[label, size].append(spent)
             shutil.rmtree(folder / "home" / "spool" / "new", ignore_errors=True)
             (folder / "home" / "spool" / "new").mkdir(parents=True, exist_ok=True)
     return {which: Cost.of(spent) for which, spent in times.items()}
