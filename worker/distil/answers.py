@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from recorder.models import Channel, EventKind, MemoryKind, StoredEvent
-from worker.distil import prose, statements, subjects
+from worker.distil import prose, statements, subjects, wordings
 from worker.distil.proposed import Found, strings
 
 # The client's own sentence, first in the result of a call that a person refused; seen in 2.0 to 2.1.197.
@@ -20,7 +20,8 @@ PAIR = re.compile(r'"(?P<question>[^"\n]{3,400})"="(?P<answer>[^"\n]{1,600})"')
 ABOUT_PROCEEDING = re.compile(
     r"\bwhat (?:would|do) you (?:like|want)\b|\bnext\b|\bproceed\b|\bready to\b|\bcontinue\b|"
     r"\bshall i\b|\bshould i (?:go|start|continue|run|commit|push)\b|"
-    r"\bwant me to\b|\blook(?:s)? (?:good|right|ok)\b|\bcommit (?:this|these|the)\b|\bplan (?:ready|updated)\b",
+    r"\b(?:want|like) me to\b|\bclarify\b|\b(?:do|did) you mean\b|(?:write|put|save) the plan\b|"
+    r"\blook(?:s)? (?:good|right|ok)\b|\bcommit (?:this|these|the)\b|\bplan (?:ready|updated)\b",
     re.I,
 )
 DIRECTION = re.compile(
@@ -29,10 +30,10 @@ DIRECTION = re.compile(
     r"call|called|rename|put|no)\b",
     re.I,
 )
+TALK = re.compile(r"\b(?:discuss\w*|continue|work out|think about|(?:write|put) (?:this|the) plan)\b", re.I)
 INSTEAD = re.compile(
-    r"^(?:(?:no|nope|wait|actually|sorry)[,.!]? +)*(?:not|don'?t|do not|instead|use|rather|keep|only|"
-    r"never|always|let'?s|"
-    r"we (?:want|should|use|need))\b",
+    r"^(?:no|nope|wait|actually|sorry)[,.!]+ +\S|"
+    r"^(?:not|don'?t|do not|instead|use|rather|keep|only|never|always|let'?s|we (?:want|should|use|need))\b",
     re.I,
 )
 TARGETS = ("command", "file_path", "notebook_path", "url", "pattern", "path")
@@ -73,6 +74,7 @@ def _is_direction(words: str) -> bool:
         2 < len(words.split()) <= 80
         and bool(DIRECTION.search(words))
         and not prose.is_question(words)
+        and not TALK.search(words)
         and not prose.is_hostile(words)
     )
 
@@ -134,13 +136,15 @@ def _choices(turn: Iterable[StoredEvent]) -> Iterator[Found]:
                 part.strip() in labels for part in answer.split(", ")
             )
             answer = answer.strip()
-            if prose.is_question(answer) or prose.is_hostile(answer):
+            if "?" in answer or prose.is_question(answer) or prose.is_hostile(answer):
                 continue
             if offered and ABOUT_PROCEEDING.search(question):
                 continue
+            process = ABOUT_PROCEEDING.search(question)
             if not offered and (len(answer.split()) < 3 or ABOUT_PROCEEDING.search(answer)):
                 continue
-            process = ABOUT_PROCEEDING.search(question)
+            if process and not DIRECTION.search(answer):
+                continue
             yield Found(
                 rule="answer",
                 key=subjects.key_of("decision", answer) if process else f"decision.{subjects.slug(header or question)}",
@@ -175,5 +179,5 @@ def after_refusal(turn: list[StoredEvent]) -> list[Found]:
             importance=0.6,
         )
         for part in parts
-        if first and INSTEAD.match(part.text) and _is_direction(part.text) and not statements.OFF.search(part.text)
+        if first and INSTEAD.match(part.text) and _is_direction(part.text) and not wordings.OFF.search(part.text)
     ]

@@ -14,8 +14,7 @@ from worker.distil.proposed import Found
 RUNNER = re.compile(
     r"^(?:\w+=\S+\s+)*(?:mise (?:run|r)|(?:npm|pnpm|yarn|bun) run|make|just|task|rake|"
     r"composer(?: run)?|deno task|nox -s|tox -e|hatch run|"
-    r"poetry run poe|poe|invoke|inv|yarn|pnpm|npm(?= (?:test|start|"
-    r"ci)\b))\s+(?P<task>[a-z][\w:.-]*)(?P<rest>(?:\s.*)?)$"
+    r"poetry run poe|poe|invoke|inv|yarn|pnpm|npm(?= (?:test|start)\b))\s+(?P<task>[a-z][\w:.-]*)(?P<rest>(?:\s.*)?)$"
 )
 # Task name → what it is for; the name may go on behind `:`, `-`, `_`, `.` or `/`.
 TASKS: tuple[tuple[str, str], ...] = (
@@ -42,8 +41,8 @@ TOOLS: tuple[tuple[str, str], ...] = (
     ("test", r"cargo nextest run\b"),
     (
         "lint",
-        r"(?:ruff check|ruff(?= [.\w/]+$)|flake8|pylint|eslint|golangci-lint run|cargo clippy|rubocop|"
-        r"shellcheck|stylelint|biome (?:check|lint)|oxlint|go vet|swiftlint)\b",
+        r"(?:ruff check|ruff(?= (?!format\b|clean\b)[.\w/]+$)|flake8|pylint|eslint|golangci-lint run|cargo clippy|"
+        r"rubocop|shellcheck|stylelint|biome (?:check|lint)|oxlint|go vet|swiftlint)\b",
     ),
     (
         "format",
@@ -79,6 +78,7 @@ NARROW = re.compile(
     r"\s\S+/\S+/\S+/\S|\s\./\S+/\.\.\.|--(?:help|version)\b|\s-(?:h|V)\b|\s-c\s|\$\(|\$\{|`|\*|<|>|"
     r"\s(?:-x|--fix|--watch|-count)\b|/tmp/|\s/\w"
 )
+MODULE = re.compile(r"\bpython3? -m ")
 SAYS = {
     "test": "Tests run with `{}`.",
     "lint": "The linter runs with `{}`.",
@@ -102,7 +102,7 @@ class Purpose:
 
 def purpose(line: str) -> Purpose | None:
     """What the command is for; None when it is none of a project's usual commands or runs only a piece."""
-    if NARROW.search(line):
+    if NARROW.search(MODULE.sub("", line)):
         return None
     run = RUNNER.match(line)
     if run:

@@ -16,12 +16,13 @@ REASON = re.compile(
     re.I,
 )
 DONE = re.compile(
-    r"^(?:(?:i|we)(?:'ve| have)? )?(?:now )?(?:decided|chose|chosen|kept|used|switched|moved|replaced|"
+    r"^(?:[\w `/.-]{1,60}(?::| [-–—]) )?"
+    r"(?:(?:i|we)(?:'ve| have)? )?(?:now )?(?:decided|chose|chosen|kept|used|switched|moved|replaced|"
     r"changed|made|removed|dropped|converted|"
     r"extracted|restricted|limited|renamed|reverted|stored)\b|"
     r"\b(?:is|are) now \w+|\bnow (?:uses?|reads?|returns?|stores?|loads?|checks?|overrides?|always|"
     r"only|falls|goes|runs|has|have|requires?)\b|"
-    r"\bthe (?:issue|problem|bug|root cause|cause|culprit) was\b|^root cause:",
+    r"\bthe (?:\w+ )?(?:issue|problem|bug|root cause|cause|culprit) was\b|^root cause:",
     re.I,
 )
 UNDONE = re.compile(

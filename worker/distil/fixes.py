@@ -119,7 +119,7 @@ def _short(line: str) -> str:
     """The error without place and decoration, for the key and the sentence."""
     line = re.sub(r"^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: )?(?:\d+: )?|^\(eval\):\d+: ", "", line)
     line = re.sub(r"^\S+?:\d+(?::\d+)?:\s*", "", line)
-    return line[:160]
+    return line[:160].rstrip(". ")
 
 
 def _resolution(failure: Failure, later: list[StoredEvent]) -> Found | None:

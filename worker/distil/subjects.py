@@ -43,6 +43,9 @@ STOP = frozenset(
         "kind sort way ways able "
     ).split()
 )
+NO_SUBJECT = "general"
+LONG_SIDE = 4
+"""Words: what is chosen between is named shortly, a longer side is half a sentence."""
 WORD = re.compile(r"[^\W_][\w'’/.-]*", re.U)
 INSTEAD = re.compile(
     r"(?:\buse|\bprefer|\bwant|\bchoose|\bpick|\bkeep)\w*\s+(?P<new>.{1,80}?)\s*,?\s*"
@@ -65,8 +68,8 @@ def content_words(text: str) -> list[str]:
 
 
 def slug(text: str, most: int = 4) -> str:
-    """Up to `most` content words of the text joined by `-`, at most 60 characters; `general` when it has none."""
-    return "-".join(content_words(text)[:most])[:60].strip("-_") or "general"
+    """Up to `most` content words of the text joined by `-`, at most 60 characters; `general` when there is none."""
+    return "-".join(content_words(text)[:most])[:60].strip("-_") or NO_SUBJECT
 
 
 def topic(text: str) -> str | None:
@@ -81,6 +84,7 @@ def key_of(prefix: str, sentence: str) -> str:
         return f"preference.{known}"
     choice = INSTEAD.search(sentence)
     if choice:
-        sides = sorted(slug(choice[side], 2) for side in ("new", "old"))
-        return f"{prefix}.{'-or-'.join(sides)}"
+        sides = sorted(slug(choice[side], 2) for side in ("new", "old") if len(choice[side].split()) <= LONG_SIDE)
+        if len(sides) == 2 and NO_SUBJECT not in sides:
+            return f"{prefix}.{'-or-'.join(sides)}"
     return f"{prefix}.{slug(sentence)}"
