@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import logging.handlers
 import os
@@ -13,38 +12,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from recorder.capture.redact import Redactor
-
 from recorder import config
 from recorder.errors import RecorderError
 from worker.desk import Desk, as_text
-from worker.index import Model
-from worker.loop import Loop, Wish, system_clock_ms
+from worker.held import lock, make_loop
+from worker.loop import Loop, Wish
 
 logger = logging.getLogger("worker")
 
 EMBED_TIMEOUT_S = 5.0
 DRAIN_PATIENCE_S = 600.0
-
-
-def lock(home: Path) -> int | None:
-    """The open lock of this user's worker, or None when another holds it. The kernel lets go when the holder dies."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(home / "worker.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{os.getpid()}\n".encode())
-    return handle
-
-
-def make_loop(settings: config.Config) -> Loop:
-    """A worker that has not started yet."""
-    model = Model(settings.models_dir, enabled=settings.embed.enabled, idle_minutes=settings.embed.idle_minutes)
-    return Loop(settings, system_clock_ms, Redactor(settings.capture), model)
 
 
 def answers(loop: Loop, settings: config.Config) -> dict[str, Any]:

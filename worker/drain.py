@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from recorder.capture.redact import Redactor
-
 from recorder.capture import ingest, spool, wire
+from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import HookInputError
 from recorder.models import Event

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from recorder.capture.redact import Redactor
-
 from recorder import gate
 from recorder.capture import ingest, reading
+from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater
 from recorder.models import Job, Scope

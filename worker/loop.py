@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recorder.capture.redact import Redactor
-
 from recorder.capture import ingest, spool
+from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater
 from recorder.store import jobs, sessions, upkeep

@@ -64,16 +64,17 @@ def of_memories(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int
 def _evidence(
     db: Connection, scope: Scope, version_ids: list[int], *, now_ms: int
 ) -> dict[int, list[tuple[str | None, dict[str, Any]]]]:
-    """(session, evidence) of each version. An event outside the scope lends its quote and nothing that names it."""
+    """(session, evidence) of each version. An event outside the scope lends quote and date alone."""
     sql = (
-        f"select x.version_id, e.session_id, e.id, {UUID_OF_EVENT}, e.tool_use_id, x.quote"
+        f"select x.version_id, e.session_id, e.id, {UUID_OF_EVENT}, e.tool_use_id, x.quote,"
+        " (select at_ms from events where id = x.event_id)"
         f" from memory_evidence x left join events e on e.id = x.event_id and {EVENT_IN_SCOPE}"
         " where x.version_id in (select value from json_each(:ids)) order by x.version_id, x.event_id"
     )
     found: dict[int, list[tuple[str | None, dict[str, Any]]]] = {}
-    for version_id, session_id, event_id, uuid, tool_use_id, quote in db.execute(
+    for version_id, session_id, event_id, uuid, tool_use_id, quote, at_ms in db.execute(
         sql, {**bound(scope, now_ms), "ids": json.dumps(version_ids)}
     ):
-        cited = {"event_id": event_id, "uuid": uuid, "tool_use_id": tool_use_id, "quote": quote}
+        cited = {"event_id": event_id, "uuid": uuid, "tool_use_id": tool_use_id, "quote": quote, "at_ms": at_ms}
         found.setdefault(version_id, []).append((session_id, cited))
     return found

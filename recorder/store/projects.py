@@ -180,15 +180,18 @@ def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
 
     Memories stay with the project they were made in. Raises: Conflict when the folder is that project's already.
     """
-    held = by_root(db, root)
+    around = [
+        (folder, held) for folder, held in roots(db) if root == folder or root.startswith(folder.rstrip("/") + "/")
+    ]
+    held_id = max(around, key=lambda binding: len(binding[0]), default=("", None))[1]
     if by_identity(db, project.identity) is not None:
         raise Conflict(f"{root} is {project.identity} already: nothing to split off")
     with _together(db):
         bind(db, project, now_ms)
         alias(db, root, project.id, now_ms)
-        if held is None:
+        if held_id is None:
             return
-        ids = {"old": held.id, "new": project.id, "new_scope": scope_id(db, project.id), "root": root}
+        ids = {"old": held_id, "new": project.id, "new_scope": scope_id(db, project.id), "root": root}
         inside = "(cwd = :root or substr(cwd, 1, length(:root) + 1) = :root || '/')"
         db.execute(
             f"update events set project_id = :new, scope_id = :new_scope where project_id = :old and {inside}", ids

@@ -125,7 +125,8 @@ def reading(db: Connection, path: str) -> Reading | None:
 
 def read_paths(db: Connection, session_id: str) -> list[str]:
     """The transcripts of a session that were read so far, subagents' included."""
-    return [path for (path,) in db.execute("select path from cursors where session_id = ? order by path", (session_id,))]
+    rows = db.execute("select path from cursors where session_id = ? order by path", (session_id,))
+    return [path for (path,) in rows]
 
 
 def keep_reading(db: Connection, reading: Reading, now_ms: int) -> None:

@@ -181,29 +181,6 @@ def requeue_missing(db: Connection) -> int:
     return waiting(db)
 
 
-def follow_scopes(db: Connection) -> int:
-    """Move the vectors of everything whose scope changed, as when projects merge; how many moved.
-
-    Runs inside the caller's transaction.
-    """
-    rows = list(
-        db.execute(
-            "select b.id, coalesce(e.scope_id, m.scope_id) as now from embeddings b"
-            " left join events e on b.owner = 'event' and e.id = b.owner_id"
-            " left join memory_versions v on b.owner = 'memory' and v.id = b.owner_id"
-            " left join memories m on m.id = v.memory_id"
-            " where b.scope_id is not coalesce(e.scope_id, m.scope_id)"
-        )
-    )
-    for row_id, scope_id in rows:
-        db.execute("update embeddings set scope_id = ? where id = ?", (scope_id, row_id))
-        if _indexed(db):
-            db.execute("update vec_items set scope = ? where rowid = ?", (scope_id or 0, row_id))
-    if rows and not _indexed(db):
-        _note(db, _state(db)[0], STALE)
-    return len(rows)
-
-
 def search(db: Connection, scope: Scope, vector: bytes, k: int, *, model: str | None = None) -> list[Near]:
     """The nearest `k` events and the nearest `k` memories of the scope, each by its best window, best first.
 

@@ -1,0 +1,15 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import sys
+
+from recorder.cli import capture, memory, projects, service
+from recorder.cli.frame import app, guarded
+
+__all__ = ["capture", "main", "memory", "projects", "service"]
+
+
+def main() -> None:
+    """Run the command named on the command line; exit 0 ok, 1 failed, 2 wrong use."""
+    sys.exit(guarded(app))

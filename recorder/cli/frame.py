@@ -1,0 +1,138 @@
+"""What every command stands in: the caller, the open store, and how answers look."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from recorder import config
+from recorder.config import Config
+from recorder.errors import RecorderError
+from recorder.models import Channel, Scope
+from recorder.recall import fence
+from recorder.recall import scope as scopes
+from recorder.store.db import Connection, connect
+
+app = typer.Typer(
+    name="recorder",
+    help="A passive capture recorder for Claude Code: what happened, what was learnt from it, and how to put it right.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Project = Annotated[
+    Path | None, typer.Option("--project", help="A folder of the project meant; this one when left out.", metavar="DIR")
+]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why; kept in the history.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One command's surroundings."""
+
+    db: Connection
+    config: Config
+    now_ms: int
+    environ: Mapping[str, str]
+
+    @property
+    def channel(self) -> Channel:
+        """A terminal is a person's, except where Claude Code runs the command (it sets CLAUDECODE, 2.1.197)."""
+        return Channel.AGENT if self.environ.get("CLAUDECODE") else Channel.PERSON
+
+    @property
+    def actor(self) -> str:
+        session = self.environ.get("CLAUDE_CODE_SESSION_ID")
+        return f"task:{session or 'unknown'}" if self.channel is Channel.AGENT else "terminal"
+
+    def scope(self, project: Path | None, *, register: bool = False) -> Scope:
+        """What a caller in the folder sees."""
+        folder = os.path.abspath(project) if project else os.getcwd()
+        return scopes.of_directory(
+            self.db, folder, now_ms=self.now_ms, worktrees=self.config.projects.worktrees, register=register
+        )
+
+
+def now_ms() -> int:
+    """The wall clock."""
+    return time.time_ns() // 1_000_000
+
+
+def settings() -> Config:
+    """The settings in force; their warnings go to stderr."""
+    found = config.load(os.environ)
+    for warning in found.warnings:
+        err.print(Text(f"warning: {warning}"))
+    return found
+
+
+@contextmanager
+def desk() -> Iterator[Desk]:
+    """The open store and who asks."""
+    found = settings()
+    db = connect(found.db_path)
+    try:
+        yield Desk(db, found, now_ms(), os.environ)
+    finally:
+        db.close()
+
+
+def guarded(run: Callable[[], Any]) -> int:
+    """The exit code of a run: 1 with one line on stderr when something of ours went wrong, 2 for wrong use."""
+    try:
+        run()
+    except RecorderError as error:
+        err.print(Text(f"recorder: {plain(str(error))}"))
+        return 1
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else int(left.code is not None)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return 0
+
+
+def plain(text: str) -> str:
+    """Stored text as a terminal may show it: no control sequences, nothing invisible."""
+    return fence.clean(text)
+
+
+def when(at_ms: int | None) -> str:
+    """Local date and time, to the minute."""
+    if at_ms is None:
+        return "-"
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_ms / 1000))
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Rows for a person."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(plain(str(cell))) for cell in row))
+    out.print(table)

@@ -1,0 +1,416 @@
+"""Commands about memories: find, write, correct."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from recorder import embed, gate
+from recorder.cli.frame import Desk, Json, Project, Reason, app, desk, out, plain, print_json, print_table, when
+from recorder.errors import NotFound, RecorderError
+from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, Recall, Scope
+from recorder.recall import fence, rank
+from recorder.store import audit, findings, memories
+from recorder.store.db import transaction
+
+Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
+Key = Annotated[str, typer.Argument(help="What it is about, such as command.test.")]
+
+
+@app.command()
+def search(
+    question: Annotated[str, typer.Argument(metavar="QUERY", help="Any words, paths, identifiers.")] = "",
+    project: Project = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most this many.")] = 10,
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be given again.")] = None,
+    batch: Annotated[
+        Path | None, typer.Option("--batch", help="Ask every {id, question, project} line of this file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Recall: what earlier sessions hold about something."""
+    with desk() as here:
+        if batch is not None:
+            for answer in _answers(here, batch, limit, tuple(kind or ())):
+                print_json(answer)
+            return
+        if not question:
+            raise typer.BadParameter("give a QUERY, or --batch FILE")
+        found = ask(here, question, here.scope(project), limit, tuple(kind or ()))
+        if as_json:
+            print_json(shape(found))
+            return
+        show_recall(found)
+
+
+def ask(here: Desk, question: str, scope: Scope, limit: int, kinds: tuple[str, ...] = ()) -> Recall:
+    """One recall, with the question's vector if the worker gives it in time."""
+    vector, status = embed.ask(here.config.home, question, here.config.embed.query_timeout_ms)
+    return rank.recall(
+        here.db, question, scope, k=limit, vector=vector, vector_status=status, now_ms=here.now_ms, kinds=kinds
+    )
+
+
+def shape(found: Recall) -> dict[str, Any]:
+    """A recall as JSON prints it."""
+    return {"arms": dict(found.arms), "scope": list(found.scope), "hits": [asdict(hit) for hit in found.hits]}
+
+
+def _answers(here: Desk, batch: Path, limit: int, kinds: tuple[str, ...]) -> Iterable[dict[str, Any]]:
+    with batch.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                asked = json.loads(line)
+                question, name = str(asked["question"]), asked["id"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
+            folder = Path(asked["project"]) if asked.get("project") else None
+            found = ask(here, question, here.scope(folder), limit, kinds)
+            told = fence.fence(found.hits, here.config.recall.max_tokens)
+            yield {"id": name, **shape(found), "abstained": not found.hits, "tokens": fence.tokens(told)}
+
+
+def show_recall(found: Recall) -> None:
+    for hit in found.hits:
+        head = Text(
+            f"{hit.id}  {fence.day(hit.occurred_ms)}  {hit.kind}{'  ' + hit.trust if hit.trust else ''}", "bold"
+        )
+        if hit.namespace:
+            head.append(f"  {plain(hit.namespace)}/{plain(hit.key or '')}", "cyan")
+        out.print(head)
+        out.print(Text(fence.cut(plain(hit.text).strip(), 400)))
+        for cited in hit.evidence[:3]:
+            out.print(Text(f"  “{fence.cut(fence.line(str(cited['quote'])), 160)}”", "dim"))
+    if not found.hits:
+        out.print("nothing recorded about this")
+    out.print(Text("arms: " + ", ".join(f"{arm} {status}" for arm, status in found.arms.items()), "dim"))
+
+
+@app.command()
+def remember(
+    namespace: Namespace,
+    key: Key,
+    value: Annotated[str, typer.Argument(help="A sentence that says it all.")],
+    kind: Annotated[MemoryKind, typer.Option("--kind")] = MemoryKind.SEMANTIC,
+    tags: Annotated[str, typer.Option("--tags", help="Comma-separated.")] = "",
+    valid_from: Annotated[datetime | None, typer.Option("--valid-from")] = None,
+    valid_to: Annotated[datetime | None, typer.Option("--valid-to")] = None,
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
+    """Write a memory: as a person, or as the agent where Claude Code runs the command."""
+    with desk() as here:
+        scope = here.scope(project, register=True)
+        said = gate.statement(
+            here.db,
+            value,
+            channel=here.channel,
+            actor=here.actor,
+            scope=scope,
+            session_id=here.environ.get("CLAUDE_CODE_SESSION_ID"),
+            now_ms=here.now_ms,
+        )
+        person = here.channel is Channel.PERSON
+        outcome = gate.propose(
+            here.db,
+            Proposal(
+                namespace=address(scope, namespace),
+                key=key,
+                value=value,
+                kind=kind,
+                origin=Origin.USER_SAID if person else Origin.ASSISTANT_SAID,
+                source=here.actor,
+                evidence=(said,),
+                tags=tuple(tag.strip() for tag in tags.split(",") if tag.strip()),
+                importance=0.7 if person else 0.5,
+                valid_from_ms=_ms(valid_from),
+                valid_to_ms=_ms(valid_to),
+                explicit=True,
+            ),
+            here.channel,
+            actor=here.actor,
+            scope=scope,
+            now_ms=here.now_ms,
+        )
+        _tell(outcome, as_json)
+
+
+def _ms(at: datetime | None) -> int | None:
+    return None if at is None else int(at.timestamp() * 1000)
+
+
+def address(scope: Scope, namespace: str) -> str:
+    """`project` stands for this project's namespace."""
+    if namespace == "project" or namespace.startswith("project."):
+        if scope.project_id is None:
+            raise NotFound("this folder belongs to no project: name one with --project")
+        rest = namespace.removeprefix("project").removeprefix(f".{scope.project_id}")
+        if rest == "" or namespace == "project":
+            return f"project.{scope.project_id}"
+    return namespace
+
+
+def _tell(outcome: gate.Outcome, as_json: bool) -> None:
+    if as_json:
+        stands = asdict(outcome.memory) if outcome.memory else None
+        print_json({"action": outcome.action, "reason": outcome.reason, "memory": stands})
+    else:
+        memory = outcome.memory
+        where = f" {memory.namespace}/{memory.key} ({memory.trust}, version {memory.version})" if memory else ""
+        out.print(Text(f"{outcome.action}{where}{': ' + plain(outcome.reason) if outcome.reason else ''}"))
+    if outcome.action == "refused":
+        raise typer.Exit(1)
+
+
+def standing(here: Desk, namespace: str, key: str, project: Path | None) -> tuple[Scope, Memory]:
+    """The memory at the address, if it is to be seen from here.
+
+    Raises: NotFound.
+    """
+    scope = here.scope(project)
+    where = address(scope, namespace)
+    memory = memories.find(here.db, where, key)
+    if memory is None or not memories.visible(here.db, memory, scope):
+        raise NotFound(f"there is no memory {where}/{key} here")
+    return scope, memory
+
+
+@app.command()
+def get(namespace: Namespace, key: Key, project: Project = None, as_json: Json = False) -> None:
+    """Show one memory."""
+    with desk() as here:
+        _, memory = standing(here, namespace, key, project)
+        with transaction(here.db):
+            memories.note_ref(here.db, memory.id, "read", here.actor, None, here.now_ms)
+        if as_json:
+            print_json(asdict(memory))
+            return
+        state = "deleted" if memory.deleted else memory.trust.value
+        out.print(Text(f"{memory.namespace}/{memory.key}", "bold"))
+        out.print(Text(plain(memory.value)))
+        out.print(
+            Text(
+                f"{memory.kind} · {state} · version {memory.version} · {when(memory.recorded_ms)} · {memory.source}"
+                f" · seen in {memory.sessions} sessions",
+                "dim",
+            )
+        )
+
+
+@app.command("list")
+def list_memories(
+    project: Project = None,
+    trust: Annotated[str | None, typer.Option("--trust")] = None,
+    kind: Annotated[str | None, typer.Option("--kind")] = None,
+    deleted: Annotated[bool, typer.Option("--deleted", help="The deleted ones.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1)] = 50,
+    as_json: Json = False,
+) -> None:
+    """List the memories of this project and of the person."""
+    with desk() as here:
+        found = memories.listing(here.db, here.scope(project), trust=trust, kind=kind, deleted=deleted, limit=limit)
+        if as_json:
+            print_json([asdict(memory) for memory in found])
+            return
+        rows = [(m.namespace, m.key, fence.cut(fence.line(m.value), 100), m.trust, when(m.recorded_ms)) for m in found]
+        print_table("", ("namespace", "key", "value", "trust", "recorded"), rows)
+
+
+@app.command()
+def history(namespace: Namespace, key: Key, project: Project = None, as_json: Json = False) -> None:
+    """Show every revision of a memory: what, who, why, when."""
+    with desk() as here:
+        _, memory = standing(here, namespace, key, project)
+        lines = memories.history(here.db, memory.id)
+        if as_json:
+            print_json(lines)
+            return
+        rows = [
+            (
+                when(line["at_ms"]),
+                line["action"],
+                line["actor"],
+                line["trust"] or "",
+                line["value"] or "",
+                line["reason"] or "",
+            )
+            for line in lines
+        ]
+        print_table(f"{memory.namespace}/{memory.key}", ("when", "what", "who", "trust", "value", "why"), rows)
+
+
+@app.command()
+def why(namespace: Namespace, key: Key, project: Project = None, as_json: Json = False) -> None:
+    """Show what a memory stands on: the quotes, and the events they come from."""
+    with desk() as here:
+        scope, memory = standing(here, namespace, key, project)
+        found = memories.evidence(here.db, memory.version_id)
+        chain: list[dict[str, Any]] = [
+            {
+                "event_id": event.id if event.project_id in (None, scope.project_id) else None,
+                "quote": quote,
+                "kind": event.kind.value,
+                "class": event.klass.value if event.klass else None,
+                "at_ms": event.at_ms,
+                "session_id": event.session_id,
+                "uuid": event.uuid,
+                "tool_use_id": event.tool_use_id,
+            }
+            for event, quote in found
+        ]
+        if as_json:
+            print_json({"memory": asdict(memory), "evidence": chain})
+            return
+        out.print(Text(f"{memory.namespace}/{memory.key}", "bold"))
+        out.print(Text(f"{plain(memory.value)}\n{memory.origin} · {memory.source}"))
+        for cited in chain:
+            out.print(Text(f"{when(cited['at_ms'])}  {cited['kind']}  e{cited['event_id']}", "dim"))
+            out.print(Text(f"  “{plain(str(cited['quote']))}”"))
+
+
+@app.command()
+def delete(
+    namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
+) -> None:
+    """Hide a memory; `restore` brings it back, nothing automatic does."""
+    with desk() as here:
+        scope = here.scope(project)
+        _tell(
+            gate.delete(
+                here.db,
+                address(scope, namespace),
+                key,
+                channel=here.channel,
+                actor=here.actor,
+                scope=scope,
+                reason=reason,
+                now_ms=here.now_ms,
+            ),
+            as_json,
+        )
+
+
+@app.command()
+def restore(
+    namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
+) -> None:
+    """Show a deleted memory again."""
+    with desk() as here:
+        scope = here.scope(project)
+        _tell(
+            gate.restore(
+                here.db,
+                address(scope, namespace),
+                key,
+                channel=here.channel,
+                actor=here.actor,
+                scope=scope,
+                reason=reason,
+                now_ms=here.now_ms,
+            ),
+            as_json,
+        )
+
+
+@app.command()
+def approve(
+    namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
+) -> None:
+    """Say that a candidate is right: it is verified from now on."""
+    with desk() as here:
+        _persons_only(here)
+        scope = here.scope(project)
+        _tell(
+            gate.approve(
+                here.db,
+                address(scope, namespace),
+                key,
+                actor=here.actor,
+                scope=scope,
+                reason=reason,
+                now_ms=here.now_ms,
+            ),
+            as_json,
+        )
+
+
+@app.command()
+def pin(
+    namespace: Namespace,
+    key: Key,
+    off: Annotated[bool, typer.Option("--off", help="No longer.")] = False,
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
+    """Let a verified memory go first in the brief."""
+    with desk() as here:
+        _persons_only(here)
+        scope = here.scope(project)
+        _tell(
+            gate.pin(
+                here.db,
+                address(scope, namespace),
+                key,
+                actor=here.actor,
+                scope=scope,
+                pinned=not off,
+                now_ms=here.now_ms,
+            ),
+            as_json,
+        )
+
+
+def _persons_only(here: Desk) -> None:
+    if here.channel is not Channel.PERSON:
+        raise RecorderError("only a person approves and pins: run this in a terminal outside Claude Code")
+
+
+@app.command("findings")
+def list_findings(project: Project = None, as_json: Json = False) -> None:
+    """List what waits for a person: conflicts, and wishes to delete."""
+    with desk() as here:
+        found = findings.listing(here.db, here.scope(project))
+        if as_json:
+            print_json(found)
+            return
+        rows = [
+            (
+                f["id"],
+                f["kind"],
+                f"{f['namespace']}/{f['key']}",
+                f["value"],
+                f["proposal"].get("value", ""),
+                f["reason"],
+            )
+            for f in found
+        ]
+        print_table("", ("id", "kind", "memory", "stands", "proposed", "why"), rows)
+
+
+audit_app = typer.Typer(no_args_is_help=True, help="The chain of digests over every change.")
+app.add_typer(audit_app, name="audit")
+
+
+@audit_app.command("verify")
+def audit_verify(as_json: Json = False) -> None:
+    """Check that no row of the audit was changed or taken out. Guards against accidents and other programs, not
+    against the owner of the file."""
+    with desk() as here:
+        verdict = audit.verify(here.db)
+        if as_json:
+            print_json(asdict(verdict))
+        else:
+            broken = f", first broken row {verdict.broken_id}" if verdict.broken_id else ""
+            out.print(f"{verdict.state}: {verdict.rows} rows{broken}")
+        if verdict.state == "fail":
+            sys.exit(1)

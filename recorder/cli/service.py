@@ -1,0 +1,215 @@
+"""Commands that start, stop, wire in and take out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from recorder import demo as sample
+from recorder import install as wiring
+from recorder import selftest
+from recorder.cli.capture import source_root
+from recorder.cli.frame import Json, app, desk, err, now_ms, out, plain, print_json, settings
+from recorder.cli.memory import ask, show_recall
+from recorder.models import Scope
+from recorder.recall import fence
+from recorder.store import events
+from recorder.web import access, serve
+from worker import shelf
+
+
+@app.command()
+def up(
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535)] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="In the background; return when it answers.")] = False,
+) -> None:
+    """Run worker, API and status page in the foreground, or with --detach in the background."""
+    found = settings()
+    wanted = found.web.port if port is None else port
+    if detach:
+        at = serve.detach(found.home, wanted)
+        out.print(f"running: {serve.login_url(found.home, at)}")
+        out.print(Text(_recalled_line()))
+        return
+    there = serve.running(found.home)
+    if there is not None:
+        out.print(f"it is up already: {serve.login_url(found.home, there)}")
+        return
+
+    def ready(at: serve.Running) -> None:
+        if at.port != wanted and wanted:
+            err.print(f"port {wanted} is taken: serving on {at.port}")
+        out.print(serve.login_url(found.home, at))
+        if not no_open and sys.stdout.isatty():
+            typer.launch(serve.login_url(found.home, at))
+
+    serve.up(found, wanted, now_ms, ready)
+
+
+def _recalled_line() -> str:
+    """What recall gives for the latest prompt, on one line."""
+    with desk() as here:
+        latest = events.listing(here.db, kind="prompt", limit=1)
+        if not latest or latest[0].project_id is None:
+            return "nothing is recorded yet: work in Claude Code, and it is there in the next session"
+        scope = Scope(latest[0].project_id)
+        found = ask(here, latest[0].excerpt[:200], scope, 1)
+        return "recalled: " + " ".join(fence.row(hit) for hit in found.hits)
+
+
+@app.command()
+def wired(
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say it with the exit code alone.")] = False,
+) -> None:
+    """Is there a Claude Code here, and are we registered with it? Exit 1 when not."""
+    there = wiring.claude_found(os.environ)
+    whole = wiring.installed(os.environ, interpreter=sys.executable, source_root=source_root()).complete
+    if not quiet:
+        out.print(f"Claude Code {'found' if there else 'not found'}, {'registered' if whole else 'not registered'}")
+    if not (there and whole):
+        sys.exit(1)
+
+
+@app.command()
+def down() -> None:
+    """Stop the running service and worker."""
+    service, worker = serve.down(settings().home)
+    stopped = [name for name, was in (("service", service), ("worker", worker)) if was]
+    out.print(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
+
+
+@app.command()
+def install(
+    scope: Annotated[
+        str, typer.Option("--scope", help="user, or project: this project's local settings only.")
+    ] = "user",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Merge our hooks and MCP server into Claude Code's settings; a backup is kept, a second run changes nothing."""
+    if scope not in ("user", "project"):
+        raise typer.BadParameter(f"--scope {scope}: user or project")
+    found = settings()
+    report = wiring.install(
+        os.environ,
+        interpreter=sys.executable,
+        source_root=source_root(),
+        now_ms=now_ms(),
+        scope=scope,
+        project_dir=Path.cwd() if scope == "project" else None,
+        dry_run=dry_run,
+    )
+    canary = None if dry_run else selftest.canary(found, now_ms())
+    if as_json:
+        print_json({"changes": [_change(c) for c in report.changes], "warnings": report.warnings, "canary": canary})
+        return
+    _report(report)
+    if canary is not None:
+        out.print(f"self-test: a hook input went through the real hook and was read back as event {canary}")
+
+
+@app.command()
+def uninstall(
+    purge: Annotated[bool, typer.Option("--purge", help="Remove the home with everything in it too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Take exactly our entries out again and stop what runs; the home stays unless --purge."""
+    found = settings()
+    serve.down(found.home)
+    report = wiring.uninstall(os.environ, project_dir=Path.cwd(), purge=purge)
+    if as_json:
+        print_json(
+            {"changes": [_change(c) for c in report.changes], "warnings": report.warnings, "purged": report.purged}
+        )
+        return
+    _report(report)
+    if report.purged:
+        out.print(f"{report.home} is gone")
+
+
+def _change(change: wiring.Change) -> dict[str, object]:
+    return {"path": str(change.path), "what": change.what, "backup": str(change.backup) if change.backup else None}
+
+
+def _report(report: wiring.Report) -> None:
+    for warning in report.warnings:
+        err.print(Text(f"warning: {plain(warning)}"))
+    prefix = "would be " if report.dry_run else ""
+    for change in report.changes:
+        place = f" ({'.'.join(change.keys)})" if change.keys else ""
+        kept = f", the old one is kept in {change.backup}" if change.backup else ""
+        out.print(Text(f"{change.path}{place}: {prefix}{change.what}{kept}"))
+    if not report.changes:
+        out.print("nothing of ours was there")
+
+
+@app.command()
+def token(
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Make a new one; the old one opens nothing any more.")
+    ] = False,
+) -> None:
+    """Print the bearer token of the HTTP service."""
+    home = settings().home
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sys.stdout.write((access.rotate(home) if rotate else access.token(home)) + "\n")
+
+
+@app.command()
+def demo(as_json: Json = False) -> None:
+    """Play a small sample session through the real hook into a home of its own, and show what became of it."""
+    result = sample.play(source_root(), now_ms())
+    if as_json:
+        print_json(result.as_json())
+        return
+    for line in result.story:
+        out.print(Text(line))
+    show_recall(result.found)
+
+
+models_app = typer.Typer(no_args_is_help=True, help="The embedding model.")
+app.add_typer(models_app, name="models")
+
+
+@models_app.command("list")
+def models_list(as_json: Json = False) -> None:
+    """List the models that are built; the one in use is marked."""
+    found = settings()
+    chosen = shelf.chosen(found.models_dir)
+    rows = [
+        {"id": built.id, "dimension": built.dimension, "used": chosen is not None and built.id == chosen.id}
+        for built in shelf.listing(found.models_dir)
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        out.print(f"{'*' if row['used'] else ' '} {row['id']} ({row['dimension']} dimensions)")
+    if not rows:
+        out.print(shelf.NO_MODEL)
+
+
+@models_app.command("build")
+def models_build(
+    source: Annotated[
+        str | None, typer.Option("--source", help="A local path or hub name; the packaged one else.")
+    ] = None,
+) -> None:
+    """Build the int8 ONNX model once; needs the extra embed-build."""
+    # A process of its own: torch is heavy, and nothing else ever loads it.
+    asked = [sys.executable, "-m", "worker.export", "--models", str(settings().models_dir)]
+    sys.exit(subprocess.run([*asked, *(["--source", source] if source else [])], check=False).returncode)
+
+
+@models_app.command("use")
+def models_use(name: str) -> None:
+    """Use another model that is built."""
+    shelf.use(settings().models_dir, name)
+    out.print(f"using {name}; what has a vector of another model gets a new one")

@@ -1,0 +1,210 @@
+"""What state everything is in, and whether that is well."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recorder import embed, install, worker_socket
+from recorder.capture import spool
+from recorder.config import Config
+from recorder.errors import SettingsError, WorkerUnavailable
+from recorder.store import audit, events, findings, health, jobs, sessions
+from recorder.store.db import Connection, has_vec
+
+STATUS_TIMEOUT_S = 1.0
+LOW_DISK_MB = 200
+NEARLY_FULL = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. `state` is ok, note or bad; a bad one makes `recorder doctor` fail."""
+
+    name: str
+    state: str
+    text: str
+
+
+def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
+    """What is stored, what waits, and who runs."""
+    counters = jobs.counters(db)
+    size_mb = health.size_mb(db)
+    return {
+        "home": str(config.home),
+        "worker": worker(config.home),
+        "paused_until_ms": install.paused_until(config.home),
+        "spool": {
+            "pending": len(spool.pending(config.spool)),
+            "bad": len(spool.bad(config.spool)),
+            "malformed": counters.get("spool_bad", (0, None, None))[0],
+            "lost": spool.lost(config.spool),
+        },
+        "events": health.event_counts(db),
+        "left_out": {
+            name.removeprefix("left_out_"): value
+            for name, (value, _, _) in counters.items()
+            if name.startswith("left_out_")
+        },
+        "sessions": {"all": health.session_count(db), "open": len(sessions.still_open(db))},
+        "memories": health.memory_counts(db),
+        "findings": findings.open_count(db),
+        "jobs": jobs.counts(db),
+        "vectors": {"waiting": health.waiting_vectors(db), "sqlite_vec": has_vec(db)},
+        "store": {"mb": size_mb, "max_mb": config.store.max_mb, "warning": size_warning(size_mb, config.store.max_mb)},
+        "stuck": health.stuck(db, now_ms),
+        "last_event_ms": health.last_event_ms(db),
+    }
+
+
+def size_warning(size_mb: float, max_mb: int) -> str | None:
+    """A line from 80 % of the bound on."""
+    if size_mb < NEARLY_FULL * max_mb:
+        return None
+    return f"{size_mb:.0f} of {max_mb} MB are used: beyond store.max_mb the oldest uncited tool output goes first"
+
+
+def worker(home: Path) -> dict[str, Any]:
+    """What the worker says of itself; `{"state": "not running"}` when nobody answers."""
+    try:
+        answer = worker_socket.request(home, "status", timeout_s=STATUS_TIMEOUT_S)
+    except WorkerUnavailable:
+        return {"state": "not running"}
+    return {"state": "running", **{key: value for key, value in answer.items() if key != "ok"}}
+
+
+def check(
+    db: Connection, config: Config, environ: Mapping[str, str], *, interpreter: str, source_root: Path, now_ms: int
+) -> list[Check]:
+    """Everything worth looking at, the bad ones with their remedy."""
+    return [
+        *_settings(config, environ),
+        *_wired(environ, interpreter, source_root),
+        *_home(config),
+        *_spool(db, config),
+        *_work(db, now_ms),
+        *_store(db, config),
+        _vectors(db, config),
+    ]
+
+
+def _settings(config: Config, environ: Mapping[str, str]) -> list[Check]:
+    found = [Check("settings", "bad", f"{warning}: mend or remove it") for warning in config.warnings]
+    if environ.get("RECORDER_OFF") == "1":
+        found.append(Check("off", "bad", "RECORDER_OFF=1 is set here: nothing is captured, no brief is shown"))
+    until_ms = install.paused_until(config.home)
+    if until_ms is not None:
+        found.append(Check("paused", "note", "recording is paused: `recorder resume` goes on"))
+    return found or [Check("settings", "ok", "every setting is known")]
+
+
+def _wired(environ: Mapping[str, str], interpreter: str, source_root: Path) -> list[Check]:
+    try:
+        found = install.installed(environ, interpreter=interpreter, source_root=source_root)
+    except SettingsError as error:
+        return [Check("claude code", "bad", str(error))]
+    checks = [Check("claude code", "bad", warning) for warning in found.warnings]
+    checks += [Check("claude code", "bad", f"{p.path}: {p.problem}") for p in found.places if p.problem]
+    for place in found.places:
+        if place.present and place.missing:
+            missing = ", ".join(place.missing)
+            checks.append(Check("claude code", "bad", f"{place.path} lacks {missing}: run `recorder install`"))
+    if found.complete:
+        checks.append(Check("claude code", "ok", "hooks and the MCP server are registered"))
+    elif not any(place.present for place in found.places):
+        checks.append(Check("claude code", "bad", "not registered with Claude Code: run `recorder install`"))
+    elif found.stale_hooks or not found.wake:
+        checks.append(
+            Check("claude code", "bad", "the copies in the home are of another version: run `recorder install`")
+        )
+    return checks
+
+
+def _home(config: Config) -> list[Check]:
+    checks = []
+    mode = stat.S_IMODE(config.home.stat().st_mode)
+    if mode & 0o077:
+        checks.append(Check("home", "bad", f"{config.home} is open to others ({mode:o}): chmod 700 {config.home}"))
+    free_mb = shutil.disk_usage(config.home).free // (1024 * 1024)
+    if free_mb < LOW_DISK_MB:
+        checks.append(Check("disk", "bad", f"{free_mb} MB are left on the disk of {config.home}: make room"))
+    alive = worker(config.home)
+    if alive["state"] == "running":
+        text = f"running, process {alive['pid']}, {alive['rss_mb']} MB"
+        checks.append(Check("worker", "ok", text))
+    else:
+        checks.append(Check("worker", "note", "not running: the next prompt wakes it, or `recorder up`"))
+    return checks
+
+
+def _spool(db: Connection, config: Config) -> list[Check]:
+    checks = []
+    malformed = jobs.counters(db).get("spool_bad", (0, None, None))
+    if malformed[0]:
+        reasons = [f"{name}: {reason}" for name, reason in spool.bad(config.spool)[-3:]]
+        kept = "; ".join(reasons) if reasons else str(malformed[2])
+        checks.append(
+            Check("spool", "note", f"{malformed[0]} malformed hook inputs so far, kept in spool/bad ({kept})")
+        )
+    lost = spool.lost(config.spool)
+    if lost:
+        checks.append(
+            Check("spool", "bad", f"{lost} hook inputs could not be written: the disk was full or closed to us")
+        )
+    waiting = len(spool.pending(config.spool))
+    checks.append(Check("spool", "ok" if waiting < 1000 else "bad", f"{waiting} files wait"))
+    return checks
+
+
+def _work(db: Connection, now_ms: int) -> list[Check]:
+    dead = jobs.listing(db, state="dead", limit=3)
+    checks = [
+        Check(
+            "jobs",
+            "bad",
+            f"{job['kind']} of {job['subject'].split()[0]} is dead after {job['attempts']} tries:"
+            f" {job['error']}. `recorder drain --retry-dead` tries again",
+        )
+        for job in dead
+    ]
+    reason = health.stuck(db, now_ms)
+    if reason:
+        checks.append(Check("jobs", "bad", reason))
+    missed = health.healed_by_session(db)
+    checks += [
+        Check("hooks", "note", f"session {session}: missed={n} events, healed from its transcript")
+        for session, n in missed[:5]
+    ]
+    silent = health.silent_sessions(db)
+    checks += [Check("hooks", "bad", f"hooks silent in session {session}") for session in silent[:5]]
+    return checks or [Check("jobs", "ok", "no job is stuck or dead")]
+
+
+def _store(db: Connection, config: Config) -> list[Check]:
+    problem = health.integrity(db)
+    checks = [Check("store", "bad", problem)] if problem else []
+    verdict = audit.verify(db)
+    if verdict.state == "fail":
+        checks.append(Check("audit", "bad", f"row {verdict.broken_id} of the audit was changed from outside"))
+    full = size_warning(health.size_mb(db), config.store.max_mb)
+    if full:
+        checks.append(Check("store", "note", full))
+    canary = health.canary(db)
+    if canary is not None:
+        checks.append(Check("canary", "ok", f"the self-test of install was read back as event {canary}"))
+    return checks or [Check("store", "ok", f"{events.count(db)} events")]
+
+
+def _vectors(db: Connection, config: Config) -> Check:
+    if not config.embed.enabled:
+        return Check("vectors", "note", "switched off by embed.enabled: recall works on words")
+    if not has_vec(db):
+        return Check("vectors", "note", "sqlite-vec cannot be loaded here: recall works on words")
+    _, reason = embed.ask(config.home, "is anybody there", 2000)
+    if reason == "ok":
+        return Check("vectors", "ok", "questions and events get vectors")
+    return Check("vectors", "note", f"{reason}: recall works on words")

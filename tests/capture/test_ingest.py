@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recorder.config import Config
+from recorder.models import Event, EventKind, PromptClass, Source
+from recorder.store import events, jobs, sessions
+from recorder.store.db import Connection, transaction
+from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, stop, take
+
+
+def from_transcript(event: Event, *, uuid: str, ref: str, **more: object) -> Event:
+    return replace(event, source=Source.TRANSCRIPT, uuid=uuid, ref=ref, **more)
+
+
+@pytest.fixture
+def folder(own_home: Path) -> str:
+    return str(project_folder(own_home))
+
+
+def queued(db: Connection) -> dict[str, int]:
+    return {f"{row['kind']} {row['subject']}": row["due_ms"] for row in jobs.listing(db, state="queued")}
+
+
+def test_the_same_spool_file_taken_in_twice_is_one_event(db: Connection, config: Config, folder: str) -> None:
+    event = event_of(bash("pytest", "3 passed", cwd=folder), name="a.json")
+    assert take(db, config, [event]).new == 1
+    assert take(db, config, [event]).new == 0
+    assert events.count(db) == 1
+
+
+def test_ten_copies_of_one_call_in_ten_spool_files_are_one_event(db: Connection, config: Config, folder: str) -> None:
+    copies = [event_of(bash("pytest", cwd=folder), name=f"{n}.json") for n in range(10)]
+    assert take(db, config, copies).new == 1
+    assert events.count(db) == 1
+
+
+def test_a_call_seen_by_hook_and_transcript_is_one_event_with_two_sightings(
+    db: Connection, config: Config, folder: str
+) -> None:
+    hook = event_of(bash("pytest", "3 passed", cwd=folder))
+    take(db, config, [hook])
+    seen = take(db, config, [from_transcript(hook, uuid="u1", ref="t:1", branch="main")])
+    assert (seen.new, seen.seen) == (0, 1)
+    (stored,) = events.of_session(db, "s1")
+    assert (stored.uuid, stored.branch, stored.healed) == ("u1", "main", False)
+    assert [row[0] for row in db.execute("select source from sightings order by id")] == ["hook", "transcript"]
+
+
+def test_what_the_transcript_alone_knows_of_a_prompt_fills_its_class(
+    db: Connection, config: Config, folder: str
+) -> None:
+    hook = event_of(prompt("Always use uv", cwd=folder))
+    take(db, config, [hook])
+    take(db, config, [from_transcript(hook, uuid="u1", ref="t:1", klass=PromptClass.TYPED)])
+    (stored,) = events.of_session(db, "s1")
+    assert (stored.klass, stored.text) == (PromptClass.TYPED, "Always use uv")
+
+
+def test_a_fork_that_repeats_records_under_another_session_adds_no_event(
+    db: Connection, config: Config, folder: str
+) -> None:
+    said = event_of(prompt("Fix the parser", cwd=folder))
+    call = event_of(bash("pytest", "3 passed", cwd=folder))
+    take(db, config, [said, call])
+    take(db, config, [from_transcript(said, uuid="u1", ref="t:1"), from_transcript(call, uuid="u2", ref="t:2")])
+    forked = [
+        from_transcript(said, uuid="u1", ref="f:1", session_id="s2", key="p:s2:p1:prompt"),
+        from_transcript(call, uuid="u2", ref="f:2", session_id="s2", key="t:s2:toolu_1"),
+    ]
+    assert take(db, config, forked).new == 0
+    assert events.count(db) == 2
+
+
+def test_a_fork_read_before_the_parents_transcript_adds_no_event_either(
+    db: Connection, config: Config, folder: str
+) -> None:
+    said = event_of(prompt("Fix the parser", cwd=folder))
+    call = event_of(bash("pytest", "3 passed", cwd=folder))
+    take(db, config, [said, call])
+    forked = [
+        from_transcript(said, uuid="u1", ref="f:1", session_id="s2", key="p:s2:p1:prompt"),
+        from_transcript(call, uuid="u2", ref="f:2", session_id="s2", key="t:s2:toolu_1"),
+    ]
+    assert take(db, config, forked).new == 0
+
+
+def test_the_same_prompt_id_with_other_words_is_another_prompt(db: Connection, config: Config, folder: str) -> None:
+    take(db, config, [event_of(prompt("one", cwd=folder))])
+    other = event_of(prompt("two", cwd=folder, session="s2"))
+    assert take(db, config, [other]).new == 1
+
+
+def test_two_folders_in_one_session_are_two_projects(db: Connection, config: Config, own_home: Path) -> None:
+    first, second = project_folder(own_home, "teams/alpha/app"), project_folder(own_home, "teams/beta/app")
+    take(db, config, [event_of(bash("ls", cwd=str(first))), event_of(bash("ls", use="toolu_2", cwd=str(second)))])
+    ids = {event.project_id for event in events.of_session(db, "s1")}
+    assert len(ids) == 2 and None not in ids
+
+
+def test_the_same_session_start_twice_is_one_session(db: Connection, config: Config, folder: str) -> None:
+    start = hook_input("SessionStart", source="resume", cwd=folder)
+    take(db, config, [event_of(start), event_of(start)])
+    assert [session.id for session in sessions.listing(db)] == ["s1"]
+
+
+def test_a_turn_is_due_at_once_when_stop_closes_it(db: Connection, config: Config, folder: str) -> None:
+    take(db, config, [event_of(prompt("hi", cwd=folder)), event_of(stop(cwd=folder))], now_ms=T0 + 5)
+    assert queued(db)["distil s1\np1"] == T0 + 5
+
+
+def test_a_turn_with_a_background_task_waits_for_silence(db: Connection, config: Config, folder: str) -> None:
+    waiting = stop(cwd=folder, background_tasks=[{"id": "b1"}])
+    take(db, config, [event_of(prompt("hi", cwd=folder)), event_of(waiting)], now_ms=T0)
+    assert queued(db)["distil s1\np1"] == T0 + 10 * 60_000
+
+
+def test_the_next_prompt_closes_a_turn_that_never_stopped(db: Connection, config: Config, folder: str) -> None:
+    take(db, config, [event_of(prompt("one", cwd=folder)), event_of(bash("ls", cwd=folder))])
+    take(db, config, [event_of(prompt("two", prompt_id="p2", cwd=folder), at_ms=T0 + 9)], now_ms=T0 + 9)
+    due = queued(db)
+    assert due["distil s1\np1"] == T0 + 9
+    assert due["distil s1\np2"] > T0 + 9
+
+
+def test_a_session_end_closes_the_session_and_loses_no_pending_turn(
+    db: Connection, config: Config, folder: str
+) -> None:
+    turns = [event_of(prompt(f"turn {n}", prompt_id=f"p{n}", cwd=folder)) for n in range(10)]
+    take(db, config, [*turns, event_of(hook_input("SessionEnd", reason="clear", cwd=folder))])
+    assert sum(name.startswith("distil ") for name in queued(db)) == 10
+    session = sessions.get(db, "s1")
+    assert session is not None and (session.closed_ms, session.end_reason) == (T0, "clear")
+
+
+def test_a_later_event_opens_a_closed_session_again(db: Connection, config: Config, folder: str) -> None:
+    take(db, config, [event_of(hook_input("SessionEnd", reason="other", cwd=folder))])
+    take(db, config, [event_of(prompt("again", cwd=folder), at_ms=T0 + 60_000)])
+    session = sessions.get(db, "s1")
+    assert session is not None and session.closed_ms is None
+
+
+def test_nothing_of_a_session_that_was_off_is_taken_in_later(db: Connection, config: Config, folder: str) -> None:
+    with transaction(db):
+        sessions.switch_off(db, "s1", T0)
+    taken = take(db, config, [event_of(prompt("private matters", cwd=folder))])
+    assert (taken.new, dict(taken.left_out)) == (0, {"off": 1})
+    assert events.count(db) == 0
+
+
+def test_what_happened_during_a_pause_is_left_out_whoever_brings_it(
+    db: Connection, config: Config, folder: str
+) -> None:
+    with transaction(db):
+        sessions.pause(db, None, T0 - 10, T0 + 10)
+    taken = take(db, config, [event_of(prompt("in it", cwd=folder)), event_of(bash("ls", cwd=folder), at_ms=T0 + 10)])
+    assert (taken.new, dict(taken.left_out)) == (1, {"paused": 1})
+
+
+def test_a_prompt_that_no_hook_carried_is_marked_healed(db: Connection, config: Config, folder: str) -> None:
+    take(db, config, [event_of(bash("ls", cwd=folder))])
+    missed = from_transcript(event_of(bash("pwd", use="toolu_9", cwd=folder)), uuid="u9", ref="t:9")
+    take(db, config, [missed])
+    assert {event.tool_use_id: event.healed for event in events.of_session(db, "s1")} == {
+        "toolu_1": False,
+        "toolu_9": True,
+    }
+
+
+def test_an_event_without_a_project_is_kept_and_stands_in_no_scope(
+    db: Connection, config: Config, own_home: Path
+) -> None:
+    take(db, config, [event_of(prompt("at home", cwd=str(own_home)))])
+    assert list(db.execute("select project_id, scope_id from events")) == [(None, None)]
+
+
+def test_files_a_call_named_are_found_by_path(db: Connection, config: Config, folder: str) -> None:
+    read = hook_input(
+        "PostToolUse",
+        tool_name="Read",
+        tool_input={"file_path": f"{folder}/app.py"},
+        tool_response={"type": "text", "file": {"filePath": f"{folder}/app.py", "content": "x = 1\n"}},
+        tool_use_id="toolu_r",
+        prompt_id="p1",
+        cwd=folder,
+    )
+    take(db, config, [event_of(read)])
+    assert list(db.execute("select path, action from files")) == [(f"{folder}/app.py", "read")]
+
+
+def test_a_secret_reaches_no_byte_of_the_database(db: Connection, config: Config, folder: str) -> None:
+    secret = "gh" + "p_" + "Zq3" * 12
+    take(db, config, [event_of(bash(f"curl -H 'Authorization: Bearer {secret}' host", f"token {secret}", cwd=folder))])
+    db.execute("pragma wal_checkpoint(truncate)").get
+    assert secret.encode() not in config.db_path.read_bytes()
+    assert EventKind.TOOL_CALL == events.of_session(db, "s1")[0].kind

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recorder import gate
+from recorder.config import Config
+from recorder.errors import Conflict, GateRefused, NotFound
+from recorder.models import Channel, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Trust
+from recorder.store import audit, events, findings, memories
+from recorder.store.db import Connection
+from tests.makers import T0, event_of, project_folder, prompt, take
+
+PERSON = {"channel": Channel.PERSON, "actor": "terminal"}
+AGENT = {"channel": Channel.AGENT, "actor": "task:s1"}
+
+
+@pytest.fixture
+def project(db: Connection, config: Config, own_home: Path) -> str:
+    """A project with one typed prompt in each of three sessions: events 1, 2 and 3."""
+    folder = str(project_folder(own_home))
+    for n in (1, 2, 3):
+        said = event_of(prompt("Always run the tests with pytest -q", session=f"s{n}", prompt_id=f"p{n}", cwd=folder))
+        take(db, config, [said], now_ms=T0 + n)
+    db.execute("update events set class = ?", (PromptClass.TYPED.value,))
+    found = events.get(db, [1])[0].project_id
+    assert found is not None
+    return found
+
+
+def proposal(project: str, value: str = "Run the tests with pytest -q", **more: object) -> Proposal:
+    fields = {
+        "namespace": f"project.{project}",
+        "key": "command.test",
+        "kind": MemoryKind.PROCEDURAL,
+        "origin": Origin.OBSERVED,
+        "source": "distil:test@1",
+        "evidence": (Evidence(1, "run the tests with pytest -q"),),
+        "occurred_ms": T0,
+    }
+    return Proposal(value=value, **(fields | more))
+
+
+def put(db: Connection, given: Proposal, channel: Channel, project: str, now_ms: int = T0) -> gate.Outcome:
+    return gate.propose(db, given, channel, actor="test", scope=Scope(project), now_ms=now_ms)
+
+
+def current(db: Connection, project: str) -> tuple[str, Trust, int]:
+    found = memories.find(db, f"project.{project}", "command.test")
+    assert found is not None
+    return found.value, found.trust, found.version
+
+
+@pytest.mark.parametrize(
+    ("channel", "explicit", "trust"),
+    [
+        (Channel.PERSON, False, Trust.VERIFIED),
+        (Channel.USER_SAID, True, Trust.VERIFIED),
+        (Channel.USER_SAID, False, Trust.CANDIDATE),
+        (Channel.OBSERVED, False, Trust.CANDIDATE),
+        (Channel.AGENT, True, Trust.CANDIDATE),
+        (Channel.API, True, Trust.CANDIDATE),
+        (Channel.IMPORT, True, Trust.CANDIDATE),
+        (Channel.CLAUDE_AUTO, True, Trust.CANDIDATE),
+    ],
+)
+def test_a_channel_gives_no_more_trust_than_its_ceiling(
+    db: Connection, project: str, channel: Channel, explicit: bool, trust: Trust
+) -> None:
+    outcome = put(db, proposal(project, explicit=explicit), channel, project)
+    assert (outcome.action, current(db, project)[1]) == ("created", trust)
+
+
+def test_an_explicit_rule_that_came_through_a_program_stays_a_candidate(db: Connection, project: str) -> None:
+    db.execute("update events set class = 'sdk'")
+    put(db, proposal(project, explicit=True), Channel.USER_SAID, project)
+    assert current(db, project)[1] is Trust.CANDIDATE
+
+
+def test_typed_rules_are_candidates_where_the_person_wants_it_so(db: Connection, project: str) -> None:
+    gate.propose(
+        db,
+        proposal(project, explicit=True),
+        Channel.USER_SAID,
+        actor="test",
+        scope=Scope(project),
+        now_ms=T0,
+        typed_is_verified=False,
+    )
+    assert current(db, project)[1] is Trust.CANDIDATE
+
+
+def test_what_was_observed_in_two_sessions_is_verified_and_the_past_stays_a_candidate(
+    db: Connection, project: str
+) -> None:
+    put(db, proposal(project), Channel.OBSERVED, project)
+    again = proposal(project, evidence=(Evidence(2, "run the tests with pytest -q"),))
+    assert put(db, again, Channel.OBSERVED, project, T0 + 5).action == "corroborated"
+    value, trust, version = current(db, project)
+    assert (trust, version) == (Trust.VERIFIED, 2)
+    found = memories.find(db, f"project.{project}", "command.test")
+    assert found is not None and found.sessions == 2
+    assert [line["trust"] for line in memories.history(db, found.id)] == ["candidate", "verified"]
+
+
+def test_the_same_observation_twice_in_one_session_stays_a_candidate(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.OBSERVED, project)
+    assert put(db, proposal(project), Channel.OBSERVED, project).action == "unchanged"
+    assert current(db, project)[1:] == (Trust.CANDIDATE, 1)
+
+
+@pytest.mark.parametrize(
+    "same", ["run THE tests  with pytest -q.", "Ｒun the tests with pytest -q", "Run the te​sts with pytest -q"]
+)
+def test_a_value_that_differs_in_form_alone_is_the_same_value(db: Connection, project: str, same: str) -> None:
+    put(db, proposal(project), Channel.OBSERVED, project)
+    assert put(db, proposal(project, same), Channel.OBSERVED, project).action == "unchanged"
+
+
+def test_a_lower_standing_changes_nothing_and_opens_one_finding(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.PERSON, project)
+    for _ in range(3):
+        outcome = put(db, proposal(project, "Run the tests with make"), Channel.AGENT, project, T0 + 9)
+        assert outcome.action == "finding"
+    assert current(db, project) == ("Run the tests with pytest -q", Trust.VERIFIED, 1)
+    (finding,) = findings.listing(db, Scope(project))
+    assert finding["proposal"]["value"] == "Run the tests with make"
+
+
+def test_an_equal_standing_said_later_supersedes_and_overwrites_nothing(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.OBSERVED, project)
+    later = proposal(project, "Run the tests with tox", occurred_ms=T0 + 10)
+    assert put(db, later, Channel.OBSERVED, project, T0 + 10).action == "superseded"
+    assert current(db, project) == ("Run the tests with tox", Trust.CANDIDATE, 2)
+    rows = list(db.execute("select value, retired_ms from memory_versions order by version"))
+    assert rows == [("Run the tests with pytest -q", T0 + 10), ("Run the tests with tox", None)]
+
+
+def test_what_was_said_earlier_does_not_supersede_what_was_said_later(db: Connection, project: str) -> None:
+    put(db, proposal(project, occurred_ms=T0 + 10), Channel.OBSERVED, project)
+    earlier = proposal(project, "Run the tests with tox", occurred_ms=T0)
+    assert put(db, earlier, Channel.OBSERVED, project).action == "finding"
+
+
+def test_a_sentence_sent_by_a_program_does_not_overrule_a_verified_one(db: Connection, project: str) -> None:
+    put(db, proposal(project, explicit=True), Channel.USER_SAID, project)
+    db.execute("update events set class = 'sdk'")
+    later = proposal(project, "Run the tests with tox", explicit=True, occurred_ms=T0 + 10)
+    assert put(db, later, Channel.USER_SAID, project).action == "finding"
+
+
+def test_nothing_automatic_revives_what_was_deleted_and_a_person_can(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.OBSERVED, project)
+    where = (f"project.{project}", "command.test")
+    gate.delete(db, *where, **PERSON, scope=Scope(project), reason="wrong", now_ms=T0 + 1)
+    for channel in (Channel.OBSERVED, Channel.USER_SAID, Channel.AGENT, Channel.IMPORT):
+        outcome = put(db, proposal(project, occurred_ms=T0 + 99), channel, project, T0 + 99)
+        assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", "deleted")
+    assert put(db, proposal(project), Channel.PERSON, project, T0 + 100).action == "superseded"
+    found = memories.find(db, *where)
+    assert found is not None and not found.deleted
+
+
+def test_an_agents_wish_to_delete_what_is_verified_waits_for_a_person(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.PERSON, project)
+    where = (f"project.{project}", "command.test")
+    outcome = gate.delete(db, *where, **AGENT, scope=Scope(project), reason="old", now_ms=T0)
+    assert outcome.action == "finding"
+    found = memories.find(db, *where)
+    assert found is not None and not found.deleted
+    assert [finding["kind"] for finding in findings.listing(db, Scope(project))] == ["delete_proposal"]
+
+
+def test_an_agent_deletes_and_restores_its_own_candidate_but_not_what_a_person_deleted(
+    db: Connection, project: str
+) -> None:
+    put(db, proposal(project), Channel.AGENT, project)
+    where = (f"project.{project}", "command.test")
+    scope = Scope(project)
+    assert gate.delete(db, *where, **AGENT, scope=scope, reason=None, now_ms=T0).action == "deleted"
+    assert gate.restore(db, *where, **AGENT, scope=scope, reason=None, now_ms=T0).action == "restored"
+    gate.delete(db, *where, **PERSON, scope=scope, reason=None, now_ms=T0)
+    with pytest.raises(GateRefused, match="only a person"):
+        gate.restore(db, *where, **AGENT, scope=scope, reason=None, now_ms=T0)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"namespace": "project.other-11111111"}, "scope"),
+        ({"namespace": "projects"}, "namespace"),
+        ({"namespace": "project.*"}, "namespace"),
+        ({"namespace": "user.%"}, "namespace"),
+        ({"namespace": "claude.somebody"}, "scope"),
+        ({"key": ""}, "key"),
+        ({"key": "two\nlines"}, "key"),
+        ({"value": "   "}, "empty"),
+        ({"value": "x" * 9000}, "size"),
+        ({"evidence": ()}, "evidence"),
+        ({"evidence": (Evidence(999, "x"),)}, "evidence"),
+        ({"evidence": (Evidence(1, "never said"),)}, "evidence"),
+        ({"kind": MemoryKind.PREFERENCE, "origin": Origin.TOOL_OUTPUT}, "origin"),
+        ({"kind": MemoryKind.PREFERENCE, "origin": Origin.FILE_CONTENT}, "origin"),
+    ],
+)
+def test_what_may_not_be_written_is_refused_with_a_reason_and_audited_without_its_content(
+    db: Connection, project: str, change: dict[str, object], reason: str
+) -> None:
+    given = proposal(project, **({"value": "the launch code is xyzzy"} | change))
+    outcome = put(db, given, Channel.AGENT, project)
+    assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", reason)
+    rows = list(db.execute("select action, reason, subject, detail_digest from audit"))
+    assert [row[:2] for row in rows] == [("refused", reason)]
+    assert "xyzzy" not in repr(rows)
+    assert list(db.execute("select id from memories")) == []
+
+
+def test_an_agents_word_about_the_person_is_seen_in_its_project_only_until_verified(
+    db: Connection, project: str
+) -> None:
+    said = gate.statement(
+        db,
+        "The user likes tabs",
+        channel=Channel.AGENT,
+        actor="task:s1",
+        scope=Scope(project),
+        session_id="s1",
+        now_ms=T0,
+    )
+    given = proposal(project, "The user likes tabs", namespace="user", key="preference.tabs", evidence=(said,))
+    put(db, given, Channel.AGENT, project)
+    elsewhere = Scope("elsewhere-11111111")
+    assert [m.key for m in memories.listing(db, Scope(project))] == ["preference.tabs"]
+    assert memories.listing(db, elsewhere) == []
+    with pytest.raises(NotFound):
+        gate.approve(db, "user", "preference.tabs", actor="x", scope=elsewhere, reason=None, now_ms=T0)
+    gate.approve(
+        db, "user", "preference.tabs", actor="terminal", scope=Scope(project), reason="so it is", now_ms=T0 + 1
+    )
+    assert [m.key for m in memories.listing(db, elsewhere)] == ["preference.tabs"]
+
+
+def test_a_change_against_an_old_version_is_refused(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.PERSON, project)
+    with pytest.raises(Conflict, match="version 1 now, not 7"):
+        gate.delete(
+            db,
+            f"project.{project}",
+            "command.test",
+            **PERSON,
+            scope=Scope(project),
+            reason=None,
+            now_ms=T0,
+            expected_version=7,
+        )
+
+
+def test_outside_the_scope_a_memory_answers_like_one_that_does_not_exist(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.PERSON, project)
+    other = Scope("other-11111111")
+    texts = []
+    for key in ("command.test", "command.none"):
+        with pytest.raises(NotFound) as caught:
+            gate.delete(db, f"project.{project}", key, **PERSON, scope=other, reason=None, now_ms=T0)
+        texts.append(str(caught.value).replace(key, "KEY"))
+    assert texts[0] == texts[1]
+
+
+def test_a_secret_in_a_value_is_redacted_before_it_is_stored(db: Connection, project: str, config: Config) -> None:
+    secret = "gh" + "p_" + "Zq3" * 12
+    said = gate.statement(
+        db, f"deploy with {secret}", channel=Channel.AGENT, actor="a", scope=Scope(project), session_id="s1", now_ms=T0
+    )
+    put(db, proposal(project, f"deploy with {secret}", evidence=(said,)), Channel.AGENT, project)
+    db.execute("pragma wal_checkpoint(truncate)").get
+    assert secret.encode() not in config.db_path.read_bytes()
+    assert current(db, project)[0].startswith("deploy with [redacted")
+
+
+def test_the_audit_chain_passes_and_names_the_first_row_that_was_tampered_with(db: Connection, project: str) -> None:
+    assert audit.verify(db).state == "unverified"
+    for n in range(5):
+        put(db, proposal(project, f"value {n}", occurred_ms=T0 + n), Channel.PERSON, project, T0 + n)
+    assert audit.verify(db) == audit.Verdict("pass", 5)
+    db.execute("drop trigger audit_no_update")
+    db.execute("update audit set actor = 'somebody else' where id = 3")
+    assert audit.verify(db) == audit.Verdict("fail", 2, 3)
