@@ -106,11 +106,6 @@ def inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def longest_root(path: str, roots: Sequence[str]) -> str | None:
-    """The longest of the roots that holds the path, by whole segments."""
-    return max((root for root in roots if inside(path, root)), key=len, default=None)
-
-
 def _longest(path: str, known: Sequence[tuple[str, str, bool]], *, exact: bool = False) -> str | None:
     """The bound folder that holds the path, as it is written there.
 

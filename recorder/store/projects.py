@@ -8,8 +8,7 @@ from typing import Any
 
 from recorder.errors import Conflict, NotFound
 from recorder.models import Project
-from recorder.store import vectors
-from recorder.store.db import Connection, transaction
+from recorder.store.db import Connection, has_vec, transaction
 
 _COLUMNS = "id, identity, root, name"
 _PREFIXES = ("remote:", "root:", "path:")
@@ -172,7 +171,7 @@ def merge(db: Connection, project_id: str, into_id: str) -> None:
         _readdress(db, f"project.{gone.id}", f"project.{kept.id}")
         for table in ("events", "memories"):
             db.execute(f"update {table} set scope_id = :new_scope where scope_id = :scope", ids)
-        vectors.follow_scopes(db)
+        _rescope_vectors(db)
 
 
 def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
@@ -200,7 +199,7 @@ def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
             f"update sessions set project_id = :new where project_id = :old and {inside.replace('cwd', 'first_cwd')}",
             ids,
         )
-        vectors.follow_scopes(db)
+        _rescope_vectors(db)
 
 
 def forget(db: Connection, project_id: str) -> bool:
@@ -247,6 +246,26 @@ def _readdress(db: Connection, old: str, new: str) -> None:
             number += 1
             free = f"{key}.{number}"
         db.execute("update memories set namespace = ?, key = ? where id = ?", (target, free, memory_id))
+
+
+def _rescope_vectors(db: Connection) -> None:
+    """Let vectors follow what they belong to. Their index carries the scope itself; without sqlite-vec it stays behind
+    until it is rebuilt, and search checks the rows besides."""
+    now = "coalesce(e.scope_id, m.scope_id)"
+    moved = list(
+        db.execute(
+            f"select b.id, {now} from embeddings b"
+            " left join events e on b.owner = 'event' and e.id = b.owner_id"
+            " left join memory_versions v on b.owner = 'memory' and v.id = b.owner_id"
+            " left join memories m on m.id = v.memory_id"
+            f" where b.scope_id is not {now}"
+        )
+    )
+    indexed = db.execute("select 1 from sqlite_schema where name = 'vec_items'").fetchone() and has_vec(db)
+    for row, scope in moved:
+        db.execute("update embeddings set scope_id = ? where id = ?", (scope, row))
+        if indexed:
+            db.execute("update vec_items set scope = ? where rowid = ?", (scope or 0, row))
 
 
 @contextmanager
