@@ -132,11 +132,6 @@ def new_files(home: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
-def lost(home: Path) -> int:
-    """How many inputs the hooks could not write."""
-    return (home / "spool" / "lost").read_bytes().count(b".")
-
-
 def hook_input(event: str, **fields: object) -> bytes:
     """A hook input as the client writes it: one line of JSON."""
     common = {"session_id": SESSION, "transcript_path": "/home/user/t.jsonl", "cwd": "/home/user/project"}

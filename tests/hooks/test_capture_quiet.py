@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from recorder.capture import spool
 from tests.hooks.running import (
     SESSION,
     Form,
@@ -17,7 +18,6 @@ from tests.hooks.running import (
     every_form,
     every_shell,
     hook_input,
-    lost,
     needs_namespaces,
     new_files,
     run,
@@ -147,14 +147,14 @@ def test_on_a_full_disk_nothing_torn_lands_and_the_loss_is_counted(form: Form, f
     assert run([*unshared(), "sh", "-c", FULL_DISK, "-", *form.command()], given, env).silent
     assert sorted(file.read_bytes() for file in (copy / "new").iterdir()) == [b"next", b"{}"]
     assert list((copy / "tmp").iterdir()) == []
-    assert (copy / "lost").read_bytes().count(b".") == 1
+    assert spool.lost(copy) == 1
 
 
 @every_form
 def test_what_lands_is_not_counted_as_lost(form: Form, tmp_path: Path) -> None:
     run(form.command(), b"{}", environ(tmp_path / "recorder"))
     run(form.command(), b"{}", environ(tmp_path / "recorder"))
-    assert lost(tmp_path / "recorder") == 0
+    assert spool.lost(tmp_path / "recorder" / "spool") == 0
 
 
 @every_form
@@ -204,7 +204,7 @@ def test_a_pause_holds_where_its_end_cannot_be_told(form: Form, tmp_path: Path) 
     (home / "spool" / "tmp").write_text("not a folder")
     (home / "paused").touch()
     assert run(form.command(), b"private words", environ(home)).silent
-    assert not (home / "spool" / "lost").exists() or lost(home) == 0
+    assert spool.lost(home / "spool") == 0
 
 
 def waking(home: Path, *, sleeps: bool) -> Path:
