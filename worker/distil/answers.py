@@ -179,5 +179,5 @@ def after_refusal(turn: list[StoredEvent]) -> list[Found]:
             importance=0.6,
         )
         for part in parts
-        if first and INSTEAD.match(part.text) and _is_direction(part.text) and not wordings.OFF.search(part.text)
+        if first and INSTEAD.match(part.text) and _is_direction(part.text) and not wordings.is_of_the_moment(part.text)
     ]
