@@ -24,16 +24,20 @@ _PATH_FIELDS = ("file_path", "filePath", "notebook_path")
 _NARROW_FIELDS = (*_PATH_FIELDS, "path", "command", "pattern", "url", "query", "skill", "subject")
 _RESULT_FIELDS = ("stdout", "stderr", "content", "result", "output", "text", "message", "filenames")
 
-_ERROR_LINE = re.compile(
-    r"^.*(?:\berror\b|error:|exception|failed|failure|fatal|panic|denied|not found|no such|cannot|refused).*$",
-    re.IGNORECASE | re.MULTILINE,
+_ERROR_WORD = re.compile(
+    r"\berror\b|\w(?:Error|Exception)\b|failed|failure|fatal|panic|denied|not found|no such|cannot|refused",
+    re.IGNORECASE,
 )
-_NAMES = re.compile(
-    r"`[^`\n]{2,80}`"  # what the writer marked as a name
-    r"|(?:~|\.{1,2})?/?[\w@.-]+(?:/[\w@.-]+)+"  # paths
-    r"|\b[\w-]+\.[A-Za-z]\w{0,5}\b"  # file.ext, module.attribute
-    r"|\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w+\b|\b(?:[A-Z][a-z0-9]+){2,}\b"  # snake_case, camelCase, CamelCase
-    r"|(?<!\S)--?[a-z][\w-]+"  # flags
+NAMES_LOOKED_FOR_IN = 4000
+"""Characters of prose searched for names: the narrow row is full long before."""
+
+_WORD = re.compile(r"[^\s,;()\[\]{}<>|*!?\"'`]+")
+_NAME = re.compile(
+    r"--?[a-z][\w-]+\Z"  # flags
+    r"|[^\W\d_][\w-]*\.[A-Za-z]\w{0,9}\Z"  # file.ext, module.attribute
+    r"|\w+_\w+"  # snake_case
+    r"|\S*\w/\S|[~.]{0,2}/\w"  # paths
+    r"|[A-Za-z]*[a-z][A-Z]\w*\Z"  # camelCase, CamelCase
 )
 
 
@@ -52,7 +56,7 @@ def narrow(event: Event) -> str:
         return _fit(_named_in_call(event), NARROW_CHARS)
     if event.kind is EventKind.CWD_CHANGED:
         return _fit(_moved(event).split(" → "), NARROW_CHARS)
-    return _fit((name.strip("`") for name in _NAMES.findall(_spoken(event)[: 8 * EXCERPT_CHARS])), NARROW_CHARS)
+    return _fit(_names(_spoken(event)[:NAMES_LOOKED_FOR_IN]), NARROW_CHARS)
 
 
 def files(event: Event | StoredEvent) -> list[tuple[str, str]]:
@@ -150,8 +154,22 @@ def _named_in_call(event: Event) -> Iterable[str]:
         yield from (given[field] for field in _NARROW_FIELDS if isinstance(given.get(field), str))
     error = event.body.get("error")
     if isinstance(error, str) and error:
-        found = _ERROR_LINE.search(error[: 8 * EXCERPT_CHARS])
-        yield found[0] if found else error.strip().split("\n")[-1]
+        yield _error_line(error[: 8 * EXCERPT_CHARS])
+
+
+def _error_line(error: str) -> str:
+    """The first line that says what went wrong, else the last."""
+    found = _ERROR_WORD.search(error)
+    if found is None:
+        return error.strip().split("\n")[-1]
+    return error[error.rfind("\n", 0, found.start()) + 1 :].split("\n", 1)[0]
+
+
+def _names(text: str) -> Iterable[str]:
+    """The words that name something in code."""
+    for word in _WORD.findall(text):
+        if _NAME.match(word := word.rstrip(".:")):
+            yield word
 
 
 def _fit(parts: Iterable[str], room: int) -> str:
@@ -159,10 +177,11 @@ def _fit(parts: Iterable[str], room: int) -> str:
     kept: dict[str, None] = {}
     left = room
     for part in parts:
-        part = _clean(part.strip())
-        if not part or part in kept or left < 3:
+        if left < 3:
+            break
+        part = _clean(part.strip())[:left]
+        if not part or part in kept:
             continue
-        part = part[:left]
         kept[part] = None
         left -= len(part) + 1
     return "\n".join(kept)

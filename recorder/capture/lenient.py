@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic_core import from_json
+
+DEEPEST = 200
+"""Levels of nesting taken in, as many as `loads` takes: whoever walks a value later may recurse."""
 
 REPLACEMENT = "\ufffd"
 
@@ -50,9 +54,26 @@ def decode(text: str, start: int = 0) -> tuple[Any, int]:
         raise ValueError("nested too deeply") from None
     except ValueError:
         value, end = _LONG_NUMBERS.raw_decode(text, start)
+    if _deeper_than(value, DEEPEST):
+        raise ValueError("nested too deeply")
     if _ESCAPED_SURROGATE.search(text, start, end):
         value = _without_surrogates(value)
     return value, end
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """The lists and objects right inside a list or an object."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [item for item in items if isinstance(item, list | dict)]
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -111,6 +111,12 @@ def test_other_tools_keep_their_results() -> None:
     assert excerpt.own(theirs) is theirs
 
 
+def test_a_nul_never_reaches_the_index() -> None:
+    seen = call("Bash", {"command": "printf a\x00b"}, {"stdout": "a\x00b"})
+    assert excerpt.excerpt(seen) == "Bash: printf a\ufffdb … a\ufffdb"
+    assert excerpt.narrow(seen) == "printf a\ufffdb"
+
+
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
     lambda inner: (

@@ -113,6 +113,7 @@ REFUSED = [
     (b'"text"', "not an object"),
     (b"{} {}", "more than one JSON value"),
     (b"[" * 100_000, "is not JSON"),
+    (b'{"prompt":' + b"[" * 400 + b"]" * 400 + b"}", "nested too deeply"),
     (b"\xff\xfe\x00", "is not JSON"),
 ]
 
