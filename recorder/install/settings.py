@@ -83,7 +83,7 @@ def merge(text: str, wanted: Sequence[Entry], is_ours: IsOurs, where: str) -> st
 
     Raises: SettingsError when the text is not a settings file that entries can be added to.
     """
-    have = Counter(found.entry.name for found in _own(_checked(text, where), is_ours))
+    have = Counter(found.entry.name for found in _own(_checked(text, wanted, where), is_ours))
     missing = [entry for entry in wanted if not have[entry.name]]
     for event, matcher in dict.fromkeys((entry.event, entry.matcher) for entry in missing):
         hooks = [dict(entry.hook) for entry in missing if (entry.event, entry.matcher) == (event, matcher)]
@@ -132,13 +132,13 @@ def _at_home(hook: Mapping[str, Any], home: Path, interpreter: str) -> dict[str,
     return {**hook, "command": hook["command"].replace(f"{PLUGIN_ROOT}/hooks", str(home / "hooks")), "args": args}
 
 
-def _checked(text: str, where: str) -> Node:
+def _checked(text: str, wanted: Sequence[Entry], where: str) -> Node:
     root = json_text.parse(text, where)
     hooks = root.value.get("hooks", {})
     if not isinstance(hooks, dict):
         raise SettingsError(f"{where}: 'hooks' is {json.dumps(hooks)[:60]}, not an object; {json_text.REMEDY}")
-    for event, groups in hooks.items():
-        if not isinstance(groups, list):
+    for event in dict.fromkeys(entry.event for entry in wanted):
+        if not isinstance(hooks.get(event, []), list):
             raise SettingsError(f"{where}: 'hooks.{event}' is not a list of groups; {json_text.REMEDY}")
     return root
 

@@ -56,7 +56,7 @@ class Person:
         return [
             (event, hook)
             for event, groups in written.get("hooks", {}).items()
-            for group in groups
+            for group in (groups if isinstance(groups, list) else [])
             for hook in (group.get("hooks", []) if isinstance(group, dict) else [])
         ]
 

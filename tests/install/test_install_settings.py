@@ -281,29 +281,56 @@ def test_a_read_only_file_is_left_alone(person: Person) -> None:
     assert person.settings.read_text() == "{}" and not person.recorder.exists()
 
 
+def entry(**fields: object) -> dict[str, object]:
+    return {"hooks": [{"type": "command", "command": "x", **fields}]}
+
+
+# Each was put beside valid entries and run in Claude Code 2.1.197: no hook of the file ran.
 INVALID = {
-    "unknown type": {"hooks": [{"type": "commando", "command": "x"}]},
-    "timeout 0": {"hooks": [{"type": "command", "command": "x", "timeout": 0}]},
-    "timeout as text": {"hooks": [{"type": "command", "command": "x", "timeout": "abc"}]},
-    "matcher a number": {"matcher": 3, "hooks": []},
-    "no inner hooks": {"type": "command", "command": "x"},
-    "a text": "x",
+    "[0].hooks[0].type": entry(type="commando"),
+    "[0].hooks[0].timeout is 0": entry(timeout=0),
+    "[0].hooks[0].timeout is -1": entry(timeout=-1),
+    "[0].hooks[0].timeout is null": entry(timeout=None),
+    '[0].hooks[0].timeout is "abc"': entry(timeout="abc"),
+    "[0].hooks[0].command is 1": entry(command=1),
+    "[0].hooks[0].args": entry(args="x"),
+    "[0].hooks[0].if": entry(**{"if": 1}),
+    "[0].hooks[0].async": entry(**{"async": "x"}),
+    "[0].hooks[0].shell": entry(shell="fish"),
+    "[0].hooks[0].command is missing": {"hooks": [{"type": "command"}]},
+    "[0].hooks[0].url is missing": {"hooks": [{"type": "http"}]},
+    "[0].hooks[0].prompt is missing": {"hooks": [{"type": "prompt"}]},
+    "[0].hooks[0] is not an object": {"hooks": ["x"]},
+    "[0].matcher is 3": {"matcher": 3, "hooks": []},
+    "[0].matcher is null": {"matcher": None, "hooks": []},
+    "[0] has no inner list": {"type": "command", "command": "x"},
 }
 
 
-@pytest.mark.parametrize("group", INVALID.values(), ids=INVALID.keys())
-def test_an_entry_that_disables_the_whole_file_is_named_and_not_edited(person: Person, group: object) -> None:
-    person.settings.write_text(json.dumps({"hooks": {"Stop": [group]}}))
+@pytest.mark.parametrize(("says", "group"), INVALID.items(), ids=INVALID.keys())
+def test_an_entry_that_disables_the_whole_file_is_named_and_not_edited(
+    person: Person, says: str, group: object
+) -> None:
+    person.settings.write_text(json.dumps({"hooks": {"Notification": [group]}}))
     report = person.install()
     assert len(report.warnings) == 1
-    assert "settings.json: hooks.Stop[0]" in report.warnings[0] and "whole file" in report.warnings[0]
-    assert json.loads(person.settings.read_bytes())["hooks"]["Stop"][0] == group
+    assert f"settings.json: hooks.Notification{says}" in report.warnings[0] and "whole file" in report.warnings[0]
+    assert json.loads(person.settings.read_bytes())["hooks"]["Notification"] == [group]
+
+
+def test_shapes_that_the_client_passes_by_are_kept_and_no_reason_to_refuse(person: Person) -> None:
+    person.settings.write_text('{"hooks": {"Bash": {}, "Notification": 3, "Odd": [{"hooks": []}]}}')
+    assert person.install().warnings == () and {event for event, _ in person.ours()} == EVENTS
+    person.uninstall()
+    assert person.settings.read_text() == '{"hooks": {"Bash": {}, "Notification": 3, "Odd": [{"hooks": []}]}}'
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="needs ../shared")
 def test_real_settings_of_the_wrong_shape_are_named(person: Person) -> None:
     person.settings.write_bytes((CORPUS / "user_trailofbits_wrong-shape.json").read_bytes())
-    assert [w.split(": ")[1].split(" ")[0] for w in person.install().warnings] == ["hooks.Bash[0]", "hooks.Bash[1]"]
+    warnings = person.install().warnings
+    assert [w.split(": ")[1].split(" ")[0] for w in warnings] == ["hooks.Bash[0]", "hooks.Bash[1]"]
+    assert "knows no such event" in warnings[0]
 
 
 @pytest.mark.parametrize("where", ["user", "project", "local", "managed"])
