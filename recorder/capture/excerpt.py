@@ -54,13 +54,17 @@ def narrow(event: Event) -> str:
         return ""
     if event.kind is EventKind.TOOL_CALL:
         return _fit(_named_in_call(event), NARROW_CHARS)
+    if mentioned := _mentioned(event):
+        return mentioned[:NARROW_CHARS]
     if event.kind is EventKind.CWD_CHANGED:
         return _fit(_moved(event).split(" → "), NARROW_CHARS)
     return _fit(_names(_spoken(event)[:NAMES_LOOKED_FOR_IN]), NARROW_CHARS)
 
 
 def files(event: Event | StoredEvent) -> list[tuple[str, str]]:
-    """The paths a tool call read or wrote, as (path, `read` or `write`); none when it failed."""
+    """The paths a tool call or an `@path` read or wrote, as (path, `read` or `write`); none when the call failed."""
+    if mentioned := _mentioned(event):
+        return [(mentioned, "read")]
     if event.kind is not EventKind.TOOL_CALL or event.ok is False:
         return []
     name = (event.tool or "").lower()
@@ -95,6 +99,19 @@ def _spoken(event: Event) -> str:
     return ""
 
 
+def _mentioned(event: Event) -> str | None:
+    """The file that an `@path` in a prompt brought in."""
+    path = event.body.get("filename")
+    named = event.kind is EventKind.OTHER and event.body.get("type") == "file" and isinstance(path, str)
+    return _clean(str(path)) if named and path else None
+
+
+def _other(event: Event) -> str:
+    if mentioned := _mentioned(event):
+        return f"@{mentioned}{_GAP}{_flat(event.body.get('content'))}"
+    return _spoken(event)
+
+
 def _called(event: Event) -> str:
     said = f"{event.tool}: {_clip(_given(event.body.get('input')), INPUT_CHARS)}"
     came = event.body.get("error")
@@ -116,6 +133,7 @@ def _silent(event: Event) -> str:
 _WORDS: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.TOOL_CALL: _called,
     EventKind.CWD_CHANGED: _moved,
+    EventKind.OTHER: _other,
     EventKind.SESSION_START: _silent,
     EventKind.SESSION_END: _silent,
 }

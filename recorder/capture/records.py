@@ -28,7 +28,7 @@ LEFT_OUT_SYSTEM: Mapping[str, str] = {
     "stop_hook_summary": "hook_output",  # holds our own command line
 }
 LEFT_OUT_BLOCKS = frozenset({"thinking", "redacted_thinking", "fallback"})
-KEPT_ATTACHMENTS = frozenset({"file"})
+KEPT_ATTACHMENTS = frozenset({"file"})  # what an `@path` in a prompt read; no hook tells of it
 
 _COLUMNS = frozenset(
     "uuid parentUuid timestamp sessionId cwd version gitBranch userType entrypoint isSidechain agentId promptId".split()
@@ -118,7 +118,7 @@ def _attachment(conversation: Conversation, record: Record) -> Taken:
     if sort == "queued_command":
         return _one(prompts.of_attachment(conversation, record, found))
     if sort in KEPT_ATTACHMENTS:
-        return [conversation.event(record, EventKind.OTHER, {"type": "attachment", "attachment": found})]
+        return [conversation.event(record, EventKind.OTHER, found)]
     # Hook output (our own brief among it), listings and reminders: context, not something that happened.
     return "hook_output" if isinstance(sort, str) and sort.startswith(("hook_", "async_hook")) else "attachment"
 

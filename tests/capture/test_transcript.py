@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recorder.capture import transcript, wire
+from recorder.capture import excerpt, transcript, wire
 from recorder.capture.transcript import Chunk, Cursor
 from recorder.errors import TranscriptError
 from recorder.models import Event, EventKind, PromptClass
@@ -374,6 +374,7 @@ PROMPTS = [
     (said("who?", entrypoint="toaster"), None, "who?"),
     (said("waited", promptSource="queued", origin={"kind": "human"}), PromptClass.QUEUED, "waited"),
     (said("stopped", promptSource="system"), PromptClass.INJECTED, "stopped"),
+    (said("done", promptSource="system", origin={"kind": "task-notification"}), PromptClass.TASK_NOTIFICATION, "done"),
     (said("peer says", origin={"kind": "peer"}), PromptClass.INJECTED, "peer says"),
     (said(COMMAND), PromptClass.SLASH, "/mycmd a b"),
     (said("<command-name>/clear</command-name>\n<command-args></command-args>"), PromptClass.SLASH, "/clear"),
@@ -461,6 +462,16 @@ def test_an_unknown_record_type_is_kept_whole(path: Path) -> None:
         path, {"type": "atis-latch", "sessionId": SESSION, "atis": "x", "timestamp": "2026-05-01T10:00:00Z"}
     )
     assert (event.kind, event.body) == (EventKind.OTHER, {"type": "atis-latch", "atis": "x"})
+
+
+def test_a_file_that_an_at_path_brought_in_is_a_file_read(path: Path) -> None:
+    content = {"type": "text", "file": {"filePath": "/p/app.py", "content": "x = 1"}}
+    event = the_event(
+        path, record("attachment", attachment={"type": "file", "filename": "/p/app.py", "content": content})
+    )
+    assert event.kind is EventKind.OTHER
+    assert excerpt.files(event) == [("/p/app.py", "read")]
+    assert excerpt.excerpt(event) == "@/p/app.py … x = 1"
 
 
 # Prompts typed while Claude works
