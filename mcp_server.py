@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -397,10 +397,11 @@ class Tools:
         """The question's vector and what became of it; a worker that is not there is woken, never waited for."""
         if not settings.embed.enabled:
             return None, "unavailable: turned off"
-        vector, reason = embed.ask(settings.home, query, settings.embed.query_timeout_ms)
-        if vector is None:
-            self._wake(settings)
-        return vector, "ok" if vector is not None else f"unavailable: {fence.line(reason)}"
+        vector, status = embed.ask(settings.home, query, settings.embed.query_timeout_ms)
+        if vector is not None:
+            return vector, "ok"
+        self._wake(settings)
+        return None, f"unavailable: {fence.cut(fence.line(status.replace(str(settings.home), '~/.recorder')), 120)}"
 
     def _wake(self, settings: config.Config) -> None:
         """Start a worker, once a server: `wake` detaches itself and ends at once where one lives."""
@@ -509,10 +510,8 @@ def _whole(event: StoredEvent) -> str:
 def _cited(call: Call, one: Mapping[str, Any]) -> str:
     known = hits.of_events(call.db, call.scope, [one["event_id"]], now_ms=call.now_ms) if one["event_id"] else {}
     hit = known.get(one["event_id"])
-    where = (
-        f"{hit.id} {fence.day(hit.occurred_ms)} {hit.kind} session {fence.line(hit.session_id or '')}" if hit else ""
-    )
-    return f"evidence {where or 'from elsewhere'}: “{fence.cut(fence.line(str(one['quote'])), 400)}”"
+    where = f"{hit.id} {hit.kind} session {fence.line(hit.session_id or '')}" if hit else "from elsewhere"
+    return f"evidence {fence.day(one['at_ms'])} {where}: “{fence.cut(fence.line(str(one['quote'])), 400)}”"
 
 
 def _revision(one: Mapping[str, Any]) -> str:
@@ -611,11 +610,10 @@ def main() -> None:
         here = os.getcwd()
     except FileNotFoundError:
         here = environ.get("PWD", os.sep)
-    try:
-        build(Caller(environ, environ.get("CLAUDE_PROJECT_DIR") or here)).run("stdio")
-    except KeyboardInterrupt:
-        # How the client ends its servers (seen in 2.1.197).
-        sys.exit(0)
+    # The client ends its servers with SIGINT (seen in 2.1.197) and waits; a cancelled loop would first wait for a line
+    # on stdin that never comes. What a call had not committed by now is rolled back by SQLite.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    build(Caller(environ, environ.get("CLAUDE_PROJECT_DIR") or here)).run("stdio")
 
 
 if __name__ == "__main__":

@@ -130,6 +130,7 @@ def test_a_quote_from_another_project_comes_without_what_names_its_event(db: sto
         "uuid": None,
         "tool_use_id": None,
         "quote": "I prefer walnut desks",
+        "at_ms": NOW_MS,
     }
     assert hit.session_id is None
 
