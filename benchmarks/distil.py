@@ -35,6 +35,7 @@ from worker.distil.turns import turns
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 CORPUS = SHARED / "corpus" / "transcripts"
+DEVELOPMENT = SHARED / "evalset" / "coding" / "memories.jsonl"
 LABELS = ROOT / "benchmarks" / "labels"
 # The part of the development set that was looked at while the rules were written; the rest of it was not.
 TUNED = ("entireio+cli/06", "entireio+cli/14", "entireio+cli/63", "entireio+cli/70", "entireio+cli/5d",
@@ -61,7 +62,9 @@ def stored(event: Event, number: int) -> StoredEvent:
 
 def events_of(path: Path) -> list[StoredEvent]:
     """Every event of the transcript, read to its end."""
-    cursor, calls, found = Cursor(), {}, []
+    cursor = Cursor()
+    calls: dict[str, Event] = {}
+    found: list[Event] = []
     while True:
         chunk = read(path, cursor, open_calls=calls, final=True)
         found += chunk.events
@@ -123,63 +126,87 @@ def share(part: int, whole: int) -> str:
     return f"{part / whole:.2f} ({part}/{whole})" if whole else "– (0)"
 
 
-def score(name: str, labels: list[Label], judged: Mapping[tuple[str, str, str], bool], show: bool) -> None:
-    """Print the figures of one set."""
+@dataclass
+class Score:
+    """The figures of one set of labels."""
+
+    labels: list[Label]
+    verdicts: Counter[str] = field(default_factory=Counter)
+    rules: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    found: set[str] = field(default_factory=set)
+    """Ids of durable labels that some memory matches, and of junk labels that some memory matches best."""
+    lines: list[str] = field(default_factory=list)
+
+    def of(self, durable: bool, kind: str | None = None) -> set[str]:
+        """Ids of the labels of one sort."""
+        return {one["id"] for one in self.labels if one["durable"] is durable and kind in (None, one["kind"])}
+
+
+def score(labels: list[Label], judged: Mapping[tuple[str, str, str], bool]) -> Score:
+    """Distil every transcript the labels speak of and compare."""
+    result = Score(labels)
     by_transcript: dict[str, list[Label]] = defaultdict(list)
     for label in labels:
         by_transcript[label["transcript"]].append(label)
-    verdicts: Counter[str] = Counter()
-    rules: dict[str, Counter[str]] = defaultdict(Counter)
-    found: set[str] = set()
     for transcript, own in by_transcript.items():
         for memory in memories(CORPUS / transcript):
-            label = best_of(memory, own)
-            found |= {other["id"] for other in own if other["durable"] and likeness(memory, other)}
-            found |= {label["id"]} if label else set()
             proposal = memory.proposed.proposal
+            best = best_of(memory, own)
+            result.found |= {other["id"] for other in own if other["durable"] and likeness(memory, other)}
+            result.found |= {best["id"]} if best else set()
             judgement = judged.get((transcript, proposal.key, digest(memory)))
-            verdict = (
-                ("durable" if label["durable"] else "junk")
-                if label
-                else {True: "right", False: "wrong", None: "unjudged"}[judgement]
-            )
-            verdicts[verdict] += 1
-            rules[re.split("[:@]", proposal.source)[1]][verdict] += 1
-            if show:
-                print(f"  {verdict:8} {label['id'] if label else digest(memory)} {transcript[:24]} {proposal.key} | "
-                      f"{proposal.value[:160]!r}")  # fmt: skip
-    everything = verdicts.total()
-    junk = [label["id"] for label in labels if not label["durable"]]
-    print(f"{name}: {len(by_transcript)} transcripts, {everything} memories")
-    print(f"  precision strict {share(verdicts['durable'], everything)}"
-          f"  judged {share(verdicts['durable'] + verdicts['right'], everything)}"
-          f"  unjudged {verdicts['unjudged']}")  # fmt: skip
-    taken = share(len(found & set(junk)), len(junk))
-    print(f"  junk {share(verdicts['junk'], everything)} of the memories, {taken} of the junk")
-    durable = [label for label in labels if label["durable"]]
-    print(f"  recall {share(len([d for d in durable if d['id'] in found]), len(durable))}")
+            unlabelled = {True: "right", False: "wrong", None: "unjudged"}[judgement]
+            verdict = ("durable" if best["durable"] else "junk") if best else unlabelled
+            result.verdicts[verdict] += 1
+            result.rules[re.split("[:@]", proposal.source)[1]][verdict] += 1
+            name = best["id"] if best else digest(memory)
+            result.lines.append(f"{verdict:8} {name} {transcript[:24]} {proposal.key} | {proposal.value[:160]!r}")
+    return result
+
+
+def report(name: str, result: Score, show: bool) -> None:
+    """Print the figures of one set."""
+    for line in result.lines if show else []:
+        print(f"  {line}")
+    verdicts, everything = result.verdicts, result.verdicts.total()
+    good, junk = result.of(durable=True), result.of(durable=False)
+    right = verdicts["durable"] + verdicts["right"]
+    print(f"{name}: {len({label['transcript'] for label in result.labels})} transcripts, {everything} memories")
+    print(f"  precision strict {share(verdicts['durable'], everything)}  judged {share(right, everything)}")
+    tempted = share(len(junk & result.found), len(junk))
+    print(f"  junk {share(verdicts['junk'], everything)} of the memories, {tempted} of the junk")
+    print(f"  recall {share(len(good & result.found), len(good))}")
     for kind in ("preference", "procedural", "semantic", "episodic"):
-        ids = {label["id"] for label in durable if label["kind"] == kind}
-        print(f"    {kind:11} {share(len(ids & found), len(ids))}")
-    print("  by rule " + ", ".join(f"{rule}: {dict(sorted(counts.items()))}" for rule, counts in sorted(rules.items())))
+        ids = result.of(durable=True, kind=kind)
+        print(f"    {kind:11} {share(len(ids & result.found), len(ids))}")
+    print(
+        "  by rule "
+        + ", ".join(f"{rule}: {dict(sorted(counts.items()))}" for rule, counts in sorted(result.rules.items()))
+    )
+
+
+def judgements() -> dict[tuple[str, str, str], bool]:
+    return {(j["transcript"], j["key"], j["value"]): j["right"] for j in read_lines(LABELS / "judged.jsonl")}
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     arguments.add_argument("--show", action="store_true", help="print every memory with its verdict")
     show = arguments.parse_args().show
-    labels = SHARED / "evalset" / "coding" / "memories.jsonl"
-    if not labels.exists():
-        print(f"needs {labels}", file=sys.stderr)
+    if not DEVELOPMENT.exists():
+        print(f"needs {DEVELOPMENT}", file=sys.stderr)
         return 2
-    judged = {(j["transcript"], j["key"], j["value"]): j["right"] for j in read_lines(LABELS / "judged.jsonl")}
-    development = read_lines(labels)
+    judged = judgements()
+    development = read_lines(DEVELOPMENT)
     tuned = [label for label in development if label["transcript"].startswith(TUNED)]
-    score("development, tuned on", tuned, judged, show)
-    score("development, rest", [label for label in development if label not in tuned], judged, show)
-    score("development, all", development, judged, False)
-    for path in sorted(LABELS.glob("heldout*.jsonl")):
-        score(f"held out ({path.name})", read_lines(path), judged, show)
+    sets = {
+        "development, tuned on": tuned,
+        "development, rest": [label for label in development if label not in tuned],
+        "development, all": development,
+        **{f"held out, {path.stem}": read_lines(path) for path in sorted(LABELS.glob("heldout*.jsonl"))},
+    }
+    for name, own in sets.items():
+        report(name, score(own, judged), show and name != "development, all")
     return 0
 
 

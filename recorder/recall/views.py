@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from recorder.capture import excerpt
+from recorder.capture.blocks import without_blocks
 from recorder.models import EventKind, PromptClass, StoredEvent
 
 TITLE_CHARS = 80
@@ -14,7 +15,6 @@ LINE_CHARS = 160
 MOST = 20
 PERSONS = frozenset({PromptClass.TYPED, PromptClass.QUEUED, PromptClass.SDK, PromptClass.SLASH, None})
 
-_TAGS = re.compile(r"<([a-zA-Z][\w.:-]*)(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
 _SENTENCE = re.compile(r"^.+?[.!?…](?=\s|$)")
 
 
@@ -60,7 +60,7 @@ def _is_persons(event: StoredEvent) -> bool:
 def title(turn: Iterable[StoredEvent]) -> str:
     """The first sentence of what the person asked, at most 80 characters; empty when no person spoke."""
     for event in turn:
-        words = _TAGS.sub(" ", event.text) if _is_persons(event) else ""
+        words = without_blocks(event.text) if _is_persons(event) else ""
         first = next((part.strip() for part in words.splitlines() if part.strip()), "")
         if first:
             sentence = _SENTENCE.match(first)

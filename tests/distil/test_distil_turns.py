@@ -8,8 +8,9 @@ from distil_samples import broke, call, distilled, edited, event, failed, ran, s
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recorder.models import EventKind, PromptClass, StoredEvent
-from worker.distil.proposed import strings
+from recorder.capture.blocks import without_blocks
+from recorder.models import Channel, EventKind, MemoryKind, PromptClass, StoredEvent
+from worker.distil.proposed import Found, proposed, strings
 from worker.distil.turns import turns
 
 
@@ -144,3 +145,21 @@ def test_a_turn_of_strange_shapes_is_survived() -> None:
         edited("a", "", ""),
     ]
     assert distilled(*strange) == []
+
+
+def test_a_quote_that_does_not_stand_in_the_event_is_dropped() -> None:
+    prompt = said("Never commit directly to main.")
+
+    def found(quote: str) -> Found:
+        return Found("always", "rule.x", "A rule.", MemoryKind.PREFERENCE, Channel.USER_SAID, ((prompt, quote),))
+
+    assert proposed(found("commit directly"), "shop-0a1b2c3d") is not None
+    assert proposed(found("commit  directly"), "shop-0a1b2c3d") is None
+    assert proposed(found("Never commit directly to main!"), "shop-0a1b2c3d") is None
+    assert proposed(found(" "), "shop-0a1b2c3d") is None
+
+
+def test_a_prompt_made_of_open_tags_is_read_in_one_pass() -> None:
+    assert without_blocks("a <b>c</b> d\n<x> e") == "a \n\n d\n<x> e"
+    assert without_blocks("a <system-reminder>b") == "a \n\n"
+    assert without_blocks("<a>" * 100_000).count("<a>") == 100_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from recorder.capture.blocks import without_blocks
+
 LONG_PROMPT = 1500
 """Characters from which a prompt is taken for a pasted one: only its first paragraph is read."""
 LONG_SENTENCE = 320
 FOREIGN_LINES = 3
 """Lines of a log or of code from which a prompt is pasted, but for its first line."""
 
-TAG_BLOCK = re.compile(r"<([a-zA-Z][\w.:-]*)(?:\s[^<>]*)?>.*?</\1>", re.S)
-OPEN_TAG = re.compile(r"<[a-z][\w.:-]{3,}(?:\s[^<>]*)?>.*\Z", re.S)
 FENCE = re.compile(r"^[ \t]*(```|~~~).*?(^[ \t]*\1[ \t]*$|\Z)", re.S | re.M)
 HEADING = re.compile(r"^#{1,6}[ \t]+\S", re.M)
 QUOTED_LINE = re.compile(r"^[ \t]*(?:>|\||\$ |➜|❯|\d+→|[+-]{3} |@@|[\]})]|\"[^\"]*\",?$)|[\[{(]\s*$")
@@ -51,9 +51,7 @@ def _own_part(text: str) -> str:
     """The prompt without tag blocks, code, quoted lines and everything that follows a pasted document's start."""
     if HAND_OFF.match(text):
         return ""
-    text = TAG_BLOCK.sub("\n\n", text)
-    text = OPEN_TAG.sub("\n\n", text)
-    text = FENCE.sub("\n\n", text)
+    text = FENCE.sub("\n\n", without_blocks(text))
     heading = HEADING.search(text)
     if heading:
         text = text[: heading.start()]
