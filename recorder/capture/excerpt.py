@@ -99,7 +99,7 @@ def _spoken(event: Event) -> str:
     return ""
 
 
-def _mentioned(event: Event) -> str | None:
+def _mentioned(event: Event | StoredEvent) -> str | None:
     """The file that an `@path` in a prompt brought in."""
     path = event.body.get("filename")
     named = event.kind is EventKind.OTHER and event.body.get("type") == "file" and isinstance(path, str)
