@@ -106,9 +106,7 @@ def store(db: Connection, owner: str, owner_id: int, model: str, windows: Sequen
 def postpone(db: Connection, owner: str, owner_id: int) -> None:
     """Put what failed behind all others; what fails there again is let go, and counted."""
     with transaction(db):
-        db.execute(
-            "delete from embed_queue where owner = ? and owner_id = ? and at_ms < 0 returning 1", (owner, owner_id)
-        ).get
+        db.execute("delete from embed_queue where owner = ? and owner_id = ? and at_ms < 0", (owner, owner_id))
         if db.changes():
             db.execute(
                 "insert into counters (name, value) values ('vectors_given_up', 1)"
