@@ -121,7 +121,6 @@ class Machine:
             "hasCompletedOnboarding": True,
             "lastOnboardingVersion": VERSION,
             "theme": "dark",
-            "bypassPermissionsModeAccepted": True,
             "customApiKeyResponses": {"approved": [DUMMY_KEY[-20:]], "rejected": []},
             "projects": {str(self.project.resolve()): {"hasTrustDialogAccepted": True}},
         }
@@ -148,7 +147,7 @@ class Machine:
             **more,
         }
 
-    def ask(self, prompt: str, model: Model, *arguments: str, timeout_s: float = 90, **env: str) -> Session:
+    def ask(self, prompt: str, model: Model, *arguments: str, timeout_s: float = 120, **env: str) -> Session:
         """One headless session: `claude -p`."""
         command = [str(self.binary), "-p", prompt, "--output-format", "stream-json", "--verbose", *arguments]
         errors = self.root / "stderr.txt"
@@ -219,7 +218,7 @@ def git(project: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def wait_for(condition: Callable[[], Any], what: str, *, seconds: float = 20) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, *, seconds: float = 60) -> Any:
     """The first truthy answer of `condition`.
 
     Raises: TimeoutError, naming `what`, when there is none in time.

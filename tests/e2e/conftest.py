@@ -1,4 +1,4 @@
-"""The client, fetched once; skipped by name where npm cannot give it, unless `RECORDER_E2E=required`."""
+"""The client, fetched once; skipped by name where npm cannot give it, unless `RECORDER_E2E_REQUIRED` is set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client() -> Path:
     try:
         return fetch(os.environ)
     except ClientMissing as error:
-        if os.environ.get("RECORDER_E2E") == "required":
+        if os.environ.get("RECORDER_E2E_REQUIRED"):
             pytest.fail(str(error))
         pytest.skip(f"THE REAL CLIENT IS NOT DRIVEN HERE: {error}")
 

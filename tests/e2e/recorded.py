@@ -13,7 +13,7 @@ from typing import Any
 
 from recorder.models import Memory, Scope, StoredEvent, Trust
 from recorder.store import db, events, memories, sessions
-from tests.e2e.client import Machine, records
+from tests.e2e.client import Machine, records, wait_for
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,18 @@ class Recorder:
         )
         assert done.returncode == 0, f"recorder {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+    def woken(self) -> int:
+        """How many events stand in the store once a worker, woken by the hooks alone, has taken some in.
+
+        Raises: TimeoutError with the words of its start when none does.
+        """
+        database, log = self.home / "recorder.db", self.home / "logs" / "wake.log"
+        try:
+            wait_for(database.exists, "worker woken by the hooks")
+            return int(wait_for(lambda: len(self.events()), "event taken in by it"))
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}: {log.read_text() if log.exists() else 'never started'}") from error
 
     @contextmanager
     def store(self) -> Iterator[db.Connection]:

@@ -14,7 +14,6 @@ from tests.e2e.client import Machine, wait_for
 from tests.e2e.model import Model
 
 READY = r"\? for shortcuts|❯"
-LONGEST_NAME = "tmux"
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Terminal:
         """What stands there now; empty when the client has left."""
         return self._tmux("capture-pane", "-p", "-t", "t")
 
-    def see(self, pattern: str, *, seconds: float = 30) -> None:
+    def see(self, pattern: str, *, seconds: float = 60) -> None:
         """Return when the screen shows the pattern.
 
         Raises: TimeoutError with the screen when it does not come.
