@@ -22,7 +22,7 @@ _PREFIX = re.compile(r"^\s*(?:(?:sudo|time|command|exec|then|do|else|if|while|en
 _SEARCHING = re.compile(r"\b(?:grep|egrep|rg|ag|ack)\b")
 _FOUND_LINE = re.compile(r"^(?P<path>[^\s:][^:\n]{0,400}?)(?P<sep>[:\-]\d+[:\-]|:)(?P<rest>.+)$", re.MULTILINE)
 _HEREDOC = re.compile(r"(<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n).*?(\n\s*\2\b|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_QUOTED = re.compile(r"(?<!<<)(?<!<<-)\"[^\"]*\"|(?<!<<)(?<!<<-)'[^']*'")
 _ASSIGNED = re.compile(r"(?<=[A-Za-z0-9_]=)[^\s\"'>]+")
 
 IGNORED = "[ignored path]"

@@ -161,8 +161,8 @@ class _Draft:
     def _mapping(self, mapping: Mapping[Any, Any], depth: int, *, hidden: bool) -> dict[str, Any]:
         if not hidden and not PATH_KEYS.isdisjoint(mapping):
             hidden = self._ignored.names(mapping)
-        if len(mapping) > MAX_ITEMS:
-            mapping = self._first_items(mapping, depth)
+        if len(mapping) > MAX_ITEMS + 1:
+            mapping = self._first_items(mapping)
         parts = self.parts
         copy: dict[str, Any] = {}
         for key, value in mapping.items():
@@ -199,13 +199,13 @@ class _Draft:
         if isinstance(value, Mapping):
             return self._mapping(value, depth, hidden=hidden)
         if isinstance(value, (list, tuple)):
-            if len(value) > MAX_ITEMS:
+            if len(value) > MAX_ITEMS + 1:
                 self._leave_out(value, MAX_ITEMS)
                 value = [*value[:MAX_ITEMS], f"[omitted {len(value) - MAX_ITEMS} items]"]
             return [self._value(item, depth + 1, hidden=hidden) for item in value]
         return self._text(self._instead(f"[{type(value).__name__}]"))
 
-    def _first_items(self, mapping: Mapping[Any, Any], depth: int) -> Mapping[Any, Any]:
+    def _first_items(self, mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
         self._leave_out(mapping, MAX_ITEMS)
         return dict(islice(mapping.items(), MAX_ITEMS)) | {"…": f"[omitted {len(mapping) - MAX_ITEMS} items]"}
 

@@ -29,7 +29,7 @@ _ABOUT = re.compile(
 # Read backwards from the value: anchored there, or every candidate costs a search.
 _NAME_BACKWARDS = re.compile(r"((?:[a-fA-F0-9]{2}%|[^A-Za-z0-9_]){1,20})([A-Za-z0-9_.\-]+)")
 _REFERENCE = re.compile(
-    r"\$|[<{(\[%]{1,2}[A-Za-z_\[]|\.\.\.|[A-Za-z_][\w.]*[(\[]|[^A-Za-z0-9]*$"
+    r"\$|[<{(\[%]{1,2}[A-Za-z_.\[ ]|\.\.\.|[A-Za-z_][\w.]*[(\[]|[^A-Za-z0-9]*$"
     r"|(?:self|this|config|settings|process|os|env|args|opts|options|props|req|request|params|data|import|secrets|vars)\."
     r"|(?:your|my|the|an?|some|change|replace|insert|enter|example|dummy|fake|placeholder|redacted|x{3,})[_\- ]?"
     r"(?:$|your|my|key|secret|token|pass|api|me|here|[_\-])",
@@ -39,9 +39,10 @@ _WORDS = frozenset(
     "string str text none null true false undefined required optional number integer int bytes bool boolean object any "
     "unknown never password passwd passphrase secret token apikey api_key hidden default function async await return "
     "value values field missing invalid expired bearer basic public private import export const static readonly "
-    "username example incorrect changed wrong session_token access_token refresh_token".split()
+    "enabled disabled username example incorrect changed wrong session_token access_token refresh_token".split()
 )
 _CLASSES = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+")
+_CUT = re.compile(r"[,;&<>]")
 _TAIL = re.compile(r"[^\s\"'`\\]*")
 
 
@@ -75,15 +76,19 @@ def assigned(text: str, start: int, end: int) -> Span | None:
     and `max_tokens: 4096` are not.
     """
     name, before = _name_before(text, start)
-    value = text[start:end].rstrip(".)]}:")
+    shouted = name.upper() == name and not re.search(r"[ \t]$", before)
+    quoted = bool(re.search(r"[\"'`]$|%22$", before))
+    value = text[start:end].rstrip(".)]}:,;")
+    if not (quoted or shouted):
+        value = _CUT.split(value, maxsplit=1)[0].rstrip(".)]}:")
+    if value[:1] in ",;&<>)|":
+        return None
     if len(value) < 4 or _REFERENCE.match(value) or value.lower() in _WORDS:
         return None
     random = is_random(value)
     if _ABOUT.search(name):
         return (start, start + len(value)) if random and _STRONG.search(name) else None
     strong = _STRONG.search(name) is not None
-    quoted = bool(re.search(r"[\"'`]$|%22$", before))
-    shouted = name.upper() == name and not re.search(r"[ \t]$", before)
     if not (random or _is_literal(value, strong=strong, quoted=quoted, shouted=shouted)):
         return None
     if quoted and not random and re.match(r"[ \t]", text[end : end + 1]):

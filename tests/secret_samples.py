@@ -1,0 +1,176 @@
+"""Dummies of every shape of secret, put together when asked for, and what only looks like one."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Mapping
+
+LETTERS = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+_RNG = random.Random(20)
+
+
+def drawn(length: int, alphabet: str = LETTERS) -> str:
+    """Letters at random, with a small letter, a capital and a digit where the alphabet has them."""
+    while True:
+        text = "".join(_RNG.choice(alphabet) for _ in range(length))
+        classes = [kind for kind in (str.islower, str.isupper, str.isdigit) if any(map(kind, alphabet))]
+        if all(any(map(kind, text)) for kind in classes) and text[0].isalpha() == text[0].isalnum():
+            return text
+
+
+def key_block(kind: str = "RSA ", end: str = "\n") -> str:
+    lines = ["-----BEGIN " + kind + "PRIVATE KEY-----", *[drawn(64) for _ in range(6)], drawn(30) + "=="]
+    return end.join([*lines, "-----END " + kind + "PRIVATE KEY-----"])
+
+
+# kind of rule → (text, the part that must not survive)
+def _of(prefix: str, length: int, alphabet: str = LETTERS, suffix: str = "") -> tuple[str, str]:
+    body = drawn(length, alphabet)
+    return f"found {prefix}{body}{suffix} there", body
+
+
+def _in(before: str, value: str, after: str = "") -> tuple[str, str]:
+    return before + value + after, value
+
+
+UPPER = string.ascii_uppercase + "234567"
+SAMPLES: Mapping[str, tuple[str, str]] = {
+    "assign": _in("FOO_" + "TOKEN=", drawn(40)),
+    "named-value": _in('{"name": "DB_PASS' + 'WORD", "value": "', "tr0ub4dor", '"}'),
+    "flag": _in("deploy --pass" + "word ", "tr0ub4dor", " now"),
+    "curl-user": _in("curl -s -u bob:", "tr0ub4dor", " https://example.com"),
+    "sshpass": _in("sshpass -p ", "tr0ub4dor", " ssh host"),
+    "netrc": _in("machine example.com login bob pass" + "word ", "tr0ub4dor"),
+    "authorization": _in("Authori" + "zation: Bearer ", "tr0ub4dor3"),
+    "bearer": _in("sent bear" + "er ", drawn(30), " along"),
+    "basic": _in("header ba" + "sic ", "Ym9iOnRyMHViNGRvcg==", " seen"),
+    "url-password": _in("postgres://app:", "tr0ub4dor", "@db.example.com:5432/app"),
+    "url-user": _in("https://", drawn(30), "@example.com/team/app.git"),
+    "jwt": _in("ey" + "J", drawn(30) + "." + drawn(60) + "." + drawn(43)),
+    "age": _of("AGE-SECRET-" + "KEY-1", 58, UPPER),
+    "sk": _of("s" + "k-ant-api03-", 90),
+    "aws": _of("AK" + "IA", 16, UPPER),
+    "atlassian": _of("ATA" + "TT3", 80),
+    "azure": _in("DefaultEndpointsProtocol=https;AccountName=a;Account" + "Key=", drawn(86) + "==", ";x"),
+    "azure-sas": _in("https://a.example.com/c?se=2030&si" + "g=", drawn(43) + "%3D", "&sp=r"),
+    "azure-client": _of("ab1" + "8Q~", 33),
+    "databricks": _of("da" + "pi", 32, HEX),
+    "digitalocean": _of("do" + "p_v1_", 64, HEX),
+    "discord": _in("bot ", "M" + drawn(25) + "." + drawn(6) + "." + drawn(38), " up"),
+    "discord-webhook": _in("https://discord.com/api/web" + "hooks/123456789012345678/", drawn(68)),
+    "docker": _of("dck" + "r_pat_", 27),
+    "doppler": _of("dp." + "pt.", 43),
+    "figma": _of("fi" + "gd_", 43),
+    "github": _of("gh" + "p_", 36),
+    "gitlab": _of("gl" + "pat-", 20),
+    "google": _of("AI" + "za", 35),
+    "grafana": _of("gl" + "sa_", 41),
+    "groq": _of("gs" + "k_", 52),
+    "huggingface": _of("h" + "f_", 34),
+    "linear": _of("lin_" + "api_", 40),
+    "mailchimp": _of("", 32, HEX, "-us" + "12"),
+    "mailgun": _of("key" + "-", 32, HEX),
+    "mem0": _of("m" + "0-", 40),
+    "netlify": _of("nf" + "p_", 40),
+    "newrelic": _of("NR" + "AK-", 27, UPPER),
+    "notion": _of("nt" + "n_", 46),
+    "npm": _of("np" + "m_", 36),
+    "perplexity": _of("ppl" + "x-", 48),
+    "planetscale": _of("psc" + "ale_tkn_", 43),
+    "postman": _in("key PM" + "AK-", drawn(24, HEX) + "-" + drawn(34, HEX)),
+    "pypi": _of("py" + "pi-AgEIcHlwaS5vcmc", 80),
+    "replicate": _of("r" + "8_", 37),
+    "sendgrid": _in("SG" + ".", drawn(22) + "." + drawn(43)),
+    "sentry": _of("sntr" + "ys_", 80),
+    "shopify": _of("shp" + "at_", 32, HEX),
+    "slack": _in("xo" + "xb-", drawn(12, string.digits + "") if False else "123456789012-" + drawn(24)),
+    "slack-webhook": _in("https://hooks.sl" + "ack.com/services/", "T00000000/B00000000/" + drawn(24)),
+    "square": _of("sq" + "0csp-", 43),
+    "stripe": _of("sk" + "_live_", 24),
+    "supabase": _of("sb" + "p_", 40, HEX),
+    "tailscale": _of("ts" + "key-auth-", 40),
+    "telegram": _in("bot ", "123456789:" + "AA" + drawn(33)),
+    "terraform": _in("", drawn(14) + ".atlas" + "v1." + drawn(67)),
+    "twilio": _of("S" + "K", 32, HEX),
+    "vault": _of("hv" + "s.", 90),
+    "xai": _of("xa" + "i-", 80),
+    "mark-key": (key_block(), key_block.__name__),
+    "mark-putty": _in("Private-" + "Lines: 2\n", drawn(64) + "\n" + drawn(40), "\nPrivate-MAC: x"),
+    "mark-private": ("before <private>tr0ub4dor</private> after", "tr0ub4dor"),
+    "mark-base64": _in("![x](data:image/png;base64,", drawn(400), ")"),
+}
+
+PASS, TOKEN, SECRET = "pass" + "word", "to" + "ken", "sec" + "ret"
+VALUE = "tr0ub4dor"
+LONG = drawn(40)
+
+# Text with one secret in it, by the way it is written.
+FORMS: Mapping[str, tuple[str, str]] = {
+    "json": _in(f'{{"{PASS}": "', VALUE, '"}'),
+    "json inside json": _in(f'{{\\"{PASS}\\": \\"', VALUE, '\\"}'),
+    "json inside json inside json": _in(f'{{\\\\\\"{PASS}\\\\\\": \\\\\\"', VALUE, '\\\\\\"}'),
+    "yaml": _in(f"db:\n  {PASS}: ", VALUE, "\n"),
+    "env file": _in(f"A=1\nDB_{PASS.upper()}=", "hunter", "\nB=2"),
+    "env file, escaped line ends": _in(f"A=1\\nDB_{PASS.upper()}=", VALUE, "\\nB=2"),
+    "env file, numbered lines": _in(f"     1\u2192A=1\n     2\u2192API_{TOKEN.upper()}=", LONG, "\n     3\u2192B=2"),
+    "export with quotes": _in(f"export {SECRET.upper()}_KEY='", VALUE, "'"),
+    "quoted with signs": _in(f'{PASS} = "', "p&ss;w0rd", '"'),
+    "toml": _in(f'api_{TOKEN} = "', LONG, '"'),
+    "ini": _in("aws_" + f"{SECRET}_access_key = ", drawn(40)),
+    "url query": _in(f"https://example.com/x?access_{TOKEN}=", LONG, "&page=2"),
+    "url-encoded": _in(f"{PASS}%3D", VALUE, "%26next"),
+    "url-encoded prefix": _in("url=https%3A%2F%2Fx%3Ft%3Dgh" + "p_", drawn(36)),
+    "command line prefix": _in(f"PG{PASS.upper()}=", VALUE, " psql -h db"),
+    "flag with equals": _in(f"tool --api-{TOKEN}=", LONG),
+    "header dump": _in("X-Api-" + "Key: ", LONG),
+    "cookie": _in("Cookie: session_" + f"{TOKEN}=", LONG),
+    "code": _in("const api" + "Key = '", LONG, "';"),
+    "python": _in(f'client = Client({PASS}="', VALUE, '")'),
+    "beside letters of other scripts": _in(f"пароль größe 日本 {PASS}=", VALUE, " ✓"),
+    "after an emoji": _in("🙂🙂 gh" + "p_", "x" * 36),
+    "redis address": _in("redis://:", VALUE, "@cache:6379/0"),
+    "mongo address": _in("mongodb+srv://app:", VALUE, "@cluster0.example.net/?x=1"),
+    "key, openssh": (key_block("OPENSSH "), ""),
+    "key, escaped": (key_block("", "\\n"), ""),
+    "key, numbered": (key_block("EC ", "\n  12\u2192"), ""),
+    "key, torn": (key_block("")[:300], ""),
+}
+
+# What recall looks for. None of it may change.
+STAYS: Mapping[str, str] = {
+    "git commit": "commit 6901df7a4cbe1d2f0c9b8a7e6d5c4b3a29180716",
+    "short commit": "HEAD is now at 6901df7 Lay out the house",
+    "uuid": "session 9e55e412-0678-4e55-ae19-607835084b9a",
+    "tool id": "toolu_01A09q90qw90lq917835lq9",
+    "message id": "msg_01XFDUDYJgAACzvnptvVoYEL",
+    "request id": "req_011CSHoEeqs5C35K2UUqR7Fy",
+    "sha256": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "integrity": '"integrity": "sha512-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC=="',
+    "base64 of code": "cHJpbnQoImhlbGxvIHdvcmxkIik=",
+    "path": "/home/user/project/src/secrets/token_store/passwords.py:42",
+    "css": "color: #ff00aa; background: rgba(1, 2, 3, 0.5)",
+    "style class": "sk-estimator-doc-link-wrapper-with-a-long-name",
+    "test id": "tests/test_auth.py::test_token_is_refused_when_expired[case-12-x86_64]",
+    "type": "password: string; token?: string; apiKey: string | undefined",
+    "call": "const token = getToken(); password = input('Password: ')",
+    "environment": "token = process.env.API_TOKEN; secret=os.environ['CLIENT_SECRET']",
+    "shell variable": 'curl -H "Authorization: Bearer $TOKEN" --password "$PASSWORD" -u $USER:$PASS',
+    "template": 'password: "${DB_PASSWORD}" token: {{ .Values.token }} secret: <your-secret>',
+    "counts": '"max_tokens": 4096, input_tokens: 12345678, token_count=99999999',
+    "address": "postgres://$USER:$PASSWORD@localhost/app and https://example.com:8080/a@b",
+    "mail": "git@github.com:team/app.git and bob@example.com",
+    "prose": "The password must be changed. Use basic authentication, or a bearer of bad news; the token: it expired.",
+    "form label": 'label = "Password: enter your password"; secret: "string"',
+    "masked": "password: ********  token=[redacted:github]",
+    "version": "claude-code 2.1.197, python 3.11.7, x86_64-unknown-linux-gnu-20240107T000000Z",
+    "public key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6f3YyM2FhY2Q0ZTVmNjc4OTAxMjM0NTY3 user@host",
+    "code fence": "```python\nassert token == expected_token\nfor key, secret in pairs:\n    print(key)\n```",
+    "keyword": "sort_key=created_at_ms primary_key=True cache_key='user:42:profile'",
+    "docker digest": "FROM python@sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    "tokenizer": 'tokenizer="sentence-transformers/all-MiniLM-L6-v2"',
+    "token file": "token_file=/run/credentials/app TOKEN_URL=https://example.com/oauth/token",
+    "model": "claude-sonnet-4-5-20250929 and gpt-4o-2024-08-06",
+    "kubernetes": "pod/app-7d9f8b6c5d-x2k4q secretName: db-credentials tokenRequests: []",
+}
