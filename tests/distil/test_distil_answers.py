@@ -100,6 +100,7 @@ def test_a_decision_reported_as_done_with_its_reason_is_an_agents_candidate() ->
         "We could use SQLite because it needs no server, which is simpler.",
         "The issue is that the queue loses jobs because it has no lease.",
         "I switched the queue to SQLite and the tests pass now.",
+        "I switched the queue to SQLite because it probably needs no server.",
         "Should I have switched the queue to SQLite because it needs no server?",
         "```\nI switched the queue to SQLite because it needs no server.\n```",
     ],
