@@ -16,6 +16,9 @@ SIDECHAIN = "sidechain"
 """The agent of records that clients before 2.0.28 wrote into the parent's file without naming one."""
 
 _QUEUE_KEPT = 1000
+_ABSORBED_KEPT = 20
+# The attachment of a queued prompt and its enqueue were up to 16 ms apart on a busy machine (seen in 2.1.197).
+_SAME_MOMENT_MS = 2_000
 _SESSION_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
@@ -66,6 +69,8 @@ class Conversation:
     """Group of prompts → the prompt id that last named one: a second prompt under one id goes by its uuid."""
     queue: list[tuple[str, int]] = field(default_factory=list)
     """Prompts typed while Claude worked, not yet taken: text, when."""
+    absorbed: list[tuple[str, int]] = field(default_factory=list)
+    """Those that were taken into a running turn: text, when."""
     titles: dict[str, str] = field(default_factory=dict)
     """The last title of each sort: the client writes them again and again."""
 
@@ -87,6 +92,7 @@ class Conversation:
             prompt_id=state.get("prompt_id"),
             keyed=dict(state.get("keyed", {})),
             queue=[(text, at_ms) for text, at_ms in state.get("queue", [])],
+            absorbed=[(text, at_ms) for text, at_ms in state.get("absorbed", [])],
             titles=dict(state.get("titles", {})),
         )
 
@@ -100,6 +106,7 @@ class Conversation:
             "prompt_id": self.prompt_id,
             "keyed": self.keyed,
             "queue": [list(waiting) for waiting in self.queue[-_QUEUE_KEPT:]],
+            "absorbed": [list(taken) for taken in self.absorbed[-_ABSORBED_KEPT:]],
             "titles": self.titles,
         }
 
@@ -109,6 +116,14 @@ class Conversation:
         self.cwd = record.text("cwd") or self.cwd
         self.branch = record.text("gitBranch") or self.branch
         self.at_ms = milliseconds(record.fields.get("timestamp")) or self.at_ms
+
+    def typed_ms(self, text: str, about_ms: int | None) -> int | None:
+        """When the queue says these words were typed, if that was about then; else what was given."""
+        if about_ms is None:
+            return None
+        moments = [at_ms for words, at_ms in (*self.absorbed, *self.queue) if words == text]
+        nearest = min(moments, key=lambda at_ms: abs(at_ms - about_ms), default=about_ms)
+        return nearest if abs(nearest - about_ms) <= _SAME_MOMENT_MS else about_ms
 
     def agent_of(self, record: Record) -> str | None:
         """The subagent that wrote the record; None on the main thread."""

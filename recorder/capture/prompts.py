@@ -46,7 +46,7 @@ def of_queue(conversation: Conversation, record: Record) -> Event | str:
     """The prompt that a queue operation took into the running turn, else the rule.
 
     enqueue … dequeue: a user record follows. enqueue … remove: nothing else has the text, or an attachment that
-    carries the time of the enqueue. popAll: it went back into the edit box and was not sent.
+    carries the time of the enqueue, give or take. popAll: it went back into the edit box and was not sent.
     """
     operation = record.text("operation")
     content = record.fields.get("content")
@@ -59,6 +59,7 @@ def of_queue(conversation: Conversation, record: Record) -> Event | str:
         place = next((at for at, (waiting, _) in enumerate(conversation.queue) if text and waiting == text), 0)
         said, when_ms = conversation.queue.pop(place)
         if operation == "remove" and said.strip():
+            conversation.absorbed.append((said, when_ms))
             return _queued(conversation, record, said, when_ms, wording.class_of(said))
     return "queue_operation"
 
@@ -74,7 +75,8 @@ def of_attachment(conversation: Conversation, record: Record, attachment: Mappin
     klass = wording.class_of(text) or (_MODES.get(mode) if isinstance(mode, str) else None)
     if klass is None and (attachment.get("isMeta") is True or _origin(origin) not in (None, "human")):
         klass = PromptClass.INJECTED
-    return _queued(conversation, record, text, milliseconds(attachment.get("timestamp")), klass)
+    when_ms = conversation.typed_ms(text, milliseconds(attachment.get("timestamp")))
+    return _queued(conversation, record, text, when_ms, klass)
 
 
 def _queued(

@@ -508,6 +508,15 @@ def test_a_prompt_taken_into_the_running_turn_is_one_event_with_or_without_its_a
     assert alone[1].prompt_id == "prompt-1"
 
 
+@pytest.mark.parametrize("first", ["remove", "attachment"])
+def test_an_attachment_that_tells_another_millisecond_is_the_same_prompt(path: Path, first: str) -> None:
+    attachment = absorbed("use tabs", 1)
+    attachment["attachment"]["timestamp"] = "2026-05-01T10:01:00.984Z"
+    rest = [queue("remove", 2), attachment] if first == "remove" else [attachment, queue("remove", 2)]
+    events = read_all(path, lines(typed("go"), queue("enqueue", 1, "use tabs"), *rest)).events
+    assert len({event.key for event in events}) == 2
+
+
 def test_the_same_words_queued_twice_are_two_prompts(path: Path) -> None:
     records = [queue("enqueue", 1, "again"), queue("enqueue", 2, "again"), queue("remove", 3), queue("remove", 4)]
     assert len({event.key for event in read_all(path, lines(*records)).events}) == 2
