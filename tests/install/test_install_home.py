@@ -25,7 +25,10 @@ FAKE_WORKER = """
 import fcntl, json, os, sys, time
 home = os.environ["RECORDER_HOME"]
 held = os.open(os.path.join(home, "worker.lock"), os.O_CREAT | os.O_RDWR, 0o600)
-fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+try:
+    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    pass  # it is wake that must not start a second one
 seen = {"env": dict(os.environ), "pid": os.getpid(), "sid": os.getsid(0), "cwd": os.getcwd(), "args": sys.argv[1:]}
 with open(os.path.join(home, "draft"), "w") as out:
     json.dump(seen, out)

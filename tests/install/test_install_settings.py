@@ -48,7 +48,7 @@ THREE_FOREIGN = """{
         ]
       }
     ],
-    "PreToolUse": [{"hooks": [{"type": "command", "command": ".claude/hooks/capture.sh", "timeout": 30}]}]
+    "PreToolUse": [{"hooks": [{"type": "command", "command": "/opt/x/hooks/capture.sh", "args": [], "timeout": 30}]}]
   },
   "env": {"FOO": "1e3", "n": 1.50}
 }
