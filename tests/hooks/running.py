@@ -30,10 +30,12 @@ class Ran:
     code: int
     out: bytes
     err: bytes
+    read: bool
+    """Whether the hook took its input to the end; small inputs fit into the socket and cannot tell."""
 
     @property
     def silent(self) -> bool:
-        return (self.code, self.out, self.err) == (0, b"", b"")
+        return (self.code, self.out, self.err, self.read) == (0, b"", b"", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def environ(home: Path, **more: str) -> dict[str, str]:
 def run(argv: Sequence[str], given: bytes, env: Mapping[str, str], cwd: Path | None = None) -> Ran:
     """Run to the end, all input written; ends only when nobody holds stdout or stderr any more."""
     ours, theirs = socket.socketpair()
-    feeder = threading.Thread(target=feed, args=(ours, given))
+    read: list[bool] = []
+    feeder = threading.Thread(target=lambda: read.append(feed(ours, given)))
     with subprocess.Popen(
         argv, stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=cwd
     ) as process:
@@ -114,16 +117,17 @@ def run(argv: Sequence[str], given: bytes, env: Mapping[str, str], cwd: Path | N
         finally:
             process.kill()
             feeder.join()
-    return Ran(process.returncode, out, err)
+    return Ran(process.returncode, out, err, read == [True])
 
 
-def feed(ours: socket.socket, given: bytes) -> None:
-    """Write it all and close; a reader that went away early ends it."""
+def feed(ours: socket.socket, given: bytes) -> bool:
+    """Write it all and close. False when the reader went away early."""
     with ours:
         try:
             ours.sendall(given)
         except OSError:
-            return
+            return False
+    return True
 
 
 def new_files(home: Path) -> list[Path]:

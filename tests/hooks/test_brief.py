@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.running import HOOKS, PYTHON, SESSION, Ran, environ, new_files, run
+from tests.hooks.running import HOOKS, PYTHON, SESSION, environ, new_files, run
 
 BRIEF = '<recorder-brief date="2026-01-02">\n- Tests run with `pytest -q`.\n</recorder-brief>\n'
 ARGV = [*PYTHON, str(HOOKS / "brief.py")]
@@ -163,7 +163,7 @@ def test_without_a_brief_nothing_is_printed_and_nothing_made(home: Path, tmp_pat
 
 @pytest.mark.parametrize("given", [b"", b"{", b"[]", b'{"cwd": 3}', b"\xff", b"{}"])
 def test_input_that_is_not_a_session_start_prints_nothing(home: Path, given: bytes) -> None:
-    assert run(ARGV, given, environ(home)) == Ran(0, b"", b"")
+    assert run(ARGV, given, environ(home)).silent
 
 
 def test_a_brief_that_cannot_be_recorded_is_not_shown(home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from tests.hooks.running import (
     FORMS,
+    HOOKS,
     SESSION,
     Form,
     environ,
@@ -80,7 +82,7 @@ def test_twenty_megabytes_land_whole(form: Form, tmp_path: Path) -> None:
 def test_an_input_that_comes_in_two_parts_is_one_file_when_it_has_ended(form: Form, tmp_path: Path) -> None:
     home = tmp_path / "recorder"
     ours, theirs = socket.socketpair()
-    with ours, subprocess.Popen(form.command(), stdin=theirs.fileno(), env=environ(home)) as process:
+    with subprocess.Popen(form.command(), stdin=theirs.fileno(), env=environ(home)) as process, ours:
         theirs.close()
         ours.sendall(b'{"first": 1,')
         until(lambda: [f for f in home.glob("spool/tmp/*") if f.stat().st_size])
@@ -133,6 +135,15 @@ def test_a_name_in_new_is_never_overwritten(tmp_path: Path) -> None:
     assert sorted(file.read_bytes() for file in new_files(home)) == [b'{"n": 0}\n', b'{"n": 1}\n', b'{"n": 2}\n']
 
 
+def test_where_there_is_no_shell_a_name_in_new_is_never_overwritten_either(tmp_path: Path) -> None:
+    for folder in ("tmp", "new"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "one.json").write_text(folder)
+    runpy.run_path(str(HOOKS / "capture.py"))["publish"](str(tmp_path), "one.json")
+    assert (tmp_path / "new" / "one.json").read_text() == "new"
+    assert (tmp_path / "tmp" / "one.json").read_text() == "tmp"
+
+
 @needs_namespaces
 @has(FORMS[0])
 def test_a_name_in_tmp_that_another_hook_is_writing_is_left_alone(tmp_path: Path) -> None:
@@ -160,8 +171,8 @@ def test_a_hook_killed_while_it_reads_leaves_nothing_in_new(form: Form, tmp_path
     home = tmp_path / "recorder"
     ours, theirs = socket.socketpair()
     with (
-        ours,
         subprocess.Popen(form.command(), stdin=theirs.fileno(), env=environ(home), start_new_session=True) as process,
+        ours,
     ):
         theirs.close()
         ours.sendall(b'{"torn": "')

@@ -161,7 +161,9 @@ def test_what_lands_is_not_counted_as_lost(form: Form, tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["1", "true", "yes"])
 def test_a_session_that_is_off_leaves_a_marker_and_no_word(form: Form, value: str, tmp_path: Path) -> None:
     home = tmp_path / "recorder"
-    assert run(form.command("wake"), hook_input("SessionStart"), environ(home, RECORDER_OFF=value)).silent
+    assert run(
+        form.command("wake"), hook_input("SessionStart", filler="x" * 500_000), environ(home, RECORDER_OFF=value)
+    ).silent
     assert [path.relative_to(home) for path in home.rglob("*") if path.is_file()] == [Path("off") / SESSION]
     assert (home / "off" / SESSION).read_bytes() == b""
 
@@ -187,7 +189,7 @@ def test_while_paused_nothing_lands_and_after_it_everything_does(form: Form, tmp
     home.mkdir()
     (home / "paused").touch()
     os.utime(home / "paused", (2**31 - 1, 2**31 - 1))
-    assert run(form.command("wake"), b"private words", environ(home)).silent
+    assert run(form.command("wake"), b"private words" * 50_000, environ(home)).silent
     assert [path for path in home.rglob("*") if path.is_file() and path.stat().st_size > 1] == []
     assert new_files(home) == [] and list((home / "spool" / "tmp").iterdir()) == []
     long_ago = time.time() - 60
