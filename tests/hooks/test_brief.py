@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.hooks.running import HOOKS, PYTHON, SESSION, environ, new_files, run
+from tests.hooks_project_cases import CASES, Case
 
 BRIEF = '<recorder-brief date="2026-01-02">\n- Tests run with `pytest -q`.\n</recorder-brief>\n'
 ARGV = [*PYTHON, str(HOOKS / "brief.py")]
@@ -85,6 +86,15 @@ def test_the_longest_root_wins(home: Path) -> None:
     index(home, entries)
     assert "sub" in shown(home, till / "sub")
     assert shown(home, till) == BRIEF
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_brief_is_that_of_the_project_the_resolver_names(home: Path, case: Case) -> None:
+    for project in case.roots.values():
+        (home / "brief" / f"{project}.txt").write_text(f"<brief>\n{project}\n</brief>\n")
+    index(home, {Path(root): {"project": project, "brief": True} for root, project in case.roots.items()})
+    text = shown(home, case.cwd)
+    assert (text.splitlines()[1] if text else None) == case.expected
 
 
 def test_a_root_that_is_off_does_not_fall_back_to_the_one_above(home: Path) -> None:
