@@ -1,0 +1,115 @@
+"""What the MCP server costs to start and to keep, beside a bare server of the SDK.
+
+    python benchmarks/mcp_start.py [--rounds 15] [--idle 5]
+
+Prints a markdown table. Every round starts each of the two once, in turn, and ends it when `initialize` is answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+BARE = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("bare")
+
+
+@server.tool()
+def echo(text: str) -> str:
+    return text
+
+
+server.run("stdio")
+"""
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
+}
+
+
+def start(command: Sequence[str], environ: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], float]:
+    """A running server and how many milliseconds it took to answer `initialize`."""
+    begun = time.perf_counter()
+    running = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(environ)
+    )
+    assert running.stdin and running.stdout
+    running.stdin.write(json.dumps(HELLO).encode() + b"\n")
+    running.stdin.flush()
+    answer = json.loads(running.stdout.readline())
+    took_ms = (time.perf_counter() - begun) * 1000
+    assert answer["result"]["serverInfo"]["name"]
+    return running, took_ms
+
+
+def end(running: subprocess.Popen[bytes]) -> None:
+    running.kill()
+    running.communicate()
+
+
+def rss_mb(pid: int) -> float:
+    """Resident memory of a process in MB."""
+    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return int(told.stdout) / 1024
+
+
+def spread(times_ms: Sequence[float]) -> str:
+    low, median, high = statistics.quantiles(times_ms, n=4)
+    return f"{median:.0f} ({low:.0f}–{high:.0f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--idle", type=int, default=5)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bare = Path(folder) / "bare.py"
+        bare.write_text(BARE)
+        environ = {**os.environ, "RECORDER_HOME": str(Path(folder) / "home"), "CLAUDE_PROJECT_DIR": folder}
+        sides = {
+            "bare MCP SDK server": [sys.executable, str(bare)],
+            "recorder": [sys.executable, str(ROOT / "mcp_server.py")],
+        }
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        for command in sides.values():  # compiled files exist and the disk is warm for both
+            end(start(command, environ)[0])
+        for _ in range(asked.rounds):
+            for name, command in sides.items():
+                running, took_ms = start(command, environ)
+                times[name].append(took_ms)
+                end(running)
+        idle = {name: [start(command, environ)[0] for _ in range(asked.idle)] for name, command in sides.items()}
+        memory = {name: [rss_mb(running.pid) for running in servers] for name, servers in idle.items()}
+        for servers in idle.values():
+            for running in servers:
+                end(running)
+    ratio = statistics.median(times["recorder"]) / statistics.median(times["bare MCP SDK server"])
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, n = {asked.rounds}\n")
+    print(
+        "| server | `initialize` answered, ms: median (middle half) | memory when idle, MB: largest of", asked.idle, "|"
+    )
+    print("|---|---|---|")
+    for name in sides:
+        print(f"| {name} | {spread(times[name])} | {max(memory[name]):.0f} |")
+    print(f"\nratio of medians {ratio:.2f} (budget 1.3); memory budget 90 MB")
+
+
+if __name__ == "__main__":
+    main()
