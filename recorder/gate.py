@@ -467,22 +467,20 @@ def statement(
             branch=None,
             hook_events=0,
         )
-        # The memory itself is indexed; its statement would be the same words twice.
-        event_id = events.insert(
-            db,
-            event,
-            project_id=scope.project_id,
-            scope_id=projects.scope_id(db, scope.project_id or "user"),
-            received_ms=now_ms,
-            excerpt="",
-            narrow="",
-            healed=False,
-        )
+        event_id = events.id_of_key(db, event.key)
         if event_id is None:
-            event_id = events.id_of_key(db, event.key)
-        else:
-            events.sight(db, event_id, event)
-    assert event_id is not None
+            # The memory itself is indexed; its statement would be the same words twice.
+            event_id = events.insert(
+                db,
+                event,
+                project_id=scope.project_id,
+                scope_id=projects.scope_id(db, scope.project_id or "user"),
+                received_ms=now_ms,
+                excerpt="",
+                narrow="",
+                healed=False,
+            )
+            events.sight_all(db, [(event_id, event, None)])
     return Evidence(event_id, said)
 
 

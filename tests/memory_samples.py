@@ -64,7 +64,7 @@ def add_event(
             healed=False,
         )
         assert found is not None
-        events.sight(db, found, event)
+        events.sight_all(db, [(found, event, None)])
     return found
 
 

@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "recorder.cli",
         "recorder.install",
         "recorder.doctor",
+        "recorder.__main__",
         "recorder.demo",
         "recorder.selftest",
         "mcp_server",

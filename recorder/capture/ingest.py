@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from recorder.capture import excerpt, project
@@ -67,7 +67,6 @@ def take(
     left_out: Counter[str] = Counter()
     resolver = _Resolver(db, config, now_ms)
     placed = [_place(event, resolver, redact) for event in batch]
-    new = seen = 0
     with transaction(db):
         closed_to = _closed_to(db)
         scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
@@ -79,17 +78,11 @@ def take(
                 continue
             kept.append(item)
         _see_sessions(db, kept)
-        fresh: list[_Placed] = []
-        for item in kept:
-            if _store(db, item, scope_ids, now_ms):
-                new += 1
-                fresh.append(item)
-            else:
-                seen += 1
+        fresh = _store_all(db, kept, scope_ids, now_ms)
         _ask_for_jobs(db, fresh, now_ms, config, but_turn)
         if also is not None:
             also()
-    return Taken(new, seen, left_out)
+    return Taken(len(fresh), len(kept) - len(fresh), left_out)
 
 
 class _Resolver:
@@ -171,47 +164,51 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
             hook_events=sum(event.source is Source.HOOK for event in of_events),
         )
         for event in of_events:
-            if event.kind is EventKind.TITLE and event.body.get("text"):
+            # A title with a leaf names the session of that leaf, mostly another one (clients 1.0 to 2.1.22).
+            if event.kind is EventKind.TITLE and event.body.get("text") and "leaf_uuid" not in event.body:
                 sessions.entitle(db, session_id, str(event.body["text"])[:200])
 
 
-def _store(db: Connection, item: _Placed, scope_ids: dict[str, int], now_ms: int) -> bool:
-    """True when the event is new; else it is a sighting of one that is there."""
-    event = item.event
-    if events.id_of_ref(db, event.source.value, event.ref) is not None:
-        return False
-    known = events.id_of_key(db, event.key) or _copied(db, event)
-    if known is None:
-        event_id = events.insert(
-            db,
-            event,
-            project_id=item.project_id,
-            scope_id=scope_ids.get(item.project_id) if item.project_id else None,
-            received_ms=now_ms,
-            excerpt=item.excerpt,
-            narrow=item.narrow,
-            healed=_missed_by_hooks(db, event),
-        )
-        if event_id is not None:
-            events.sight(db, event_id, event)
+def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str, int], now_ms: int) -> list[_Placed]:
+    """Insert what is new and sight the rest; the new ones. What is known is looked up once for the whole batch."""
+    known = events.known(db, [item.event for item in batch])
+    hooked = sessions.with_hooks(db, {item.event.session_id for item in batch})
+    fresh: list[_Placed] = []
+    sights: list[tuple[int, Event, object]] = []
+    for item in batch:
+        event = item.event
+        if not known.first_time(event):
+            continue
+        event_id = known.id_of(event) or _copied(db, event)
+        if event_id is None:
+            event_id = events.insert(
+                db,
+                event,
+                project_id=item.project_id,
+                scope_id=scope_ids.get(item.project_id) if item.project_id else None,
+                received_ms=now_ms,
+                excerpt=item.excerpt,
+                narrow=item.narrow,
+                healed=_missed_by_hooks(event, hooked),
+            )
+            sights.append((event_id, event, None))
+            fresh.append(item)
             if item.files:
                 events.add_files(db, event_id, item.files)
             if item.excerpt and item.project_id and event.kind in EMBEDDED:
                 events.queue_vector(db, "event", event_id, event.at_ms)
-            return True
-        known = events.id_of_key(db, event.key)
-    if known is not None:
-        events.sight(db, known, event, extra=_extra(event))
-        events.learn(db, known, event)
-    return False
+        else:
+            sights.append((event_id, event, _extra(event)))
+            events.learn(db, event_id, event)
+        known.add(event, event_id)
+    events.sight_all(db, sights)
+    return fresh
 
 
 def _copied(db: Connection, event: Event) -> int | None:
     """The event this one is a copy of: a fork, a resume or a snapshot repeats records under another session."""
-    if event.uuid is not None:
-        known = events.id_of_uuid(db, event.uuid)
-        if known is not None:
-            return known
+    if event.source is Source.HOOK:
+        return None
     if event.tool_use_id is not None:
         for known, at_ms, record_ms in events.ids_of_tool_use(db, event.tool_use_id, event.tool, event.session_id):
             if record_ms == event.at_ms or (record_ms == 0 and abs(at_ms - event.at_ms) <= SAME_CALL_MS):
@@ -224,11 +221,9 @@ def _copied(db: Connection, event: Event) -> int | None:
     return None
 
 
-def _missed_by_hooks(db: Connection, event: Event) -> bool:
-    if event.source is not Source.TRANSCRIPT or event.kind not in CARRIED_BY_HOOKS or event.agent_id is not None:
-        return False
-    session = sessions.get(db, event.session_id)
-    return session is not None and session.hook_events > 0
+def _missed_by_hooks(event: Event, hooked: Container[str]) -> bool:
+    missable = event.source is Source.TRANSCRIPT and event.kind in CARRIED_BY_HOOKS and event.agent_id is None
+    return missable and event.session_id in hooked
 
 
 def _extra(event: Event) -> dict[str, str] | None:
@@ -241,23 +236,34 @@ def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config:
     """A turn is distilled when it closes or falls silent; a session is closed when it ends or falls silent."""
     turn_idle_ms = int(config.worker.turn_idle_minutes * 60_000)
     session_idle_ms = int(config.worker.session_idle_minutes * 60_000)
-    for item in fresh:
-        event = item.event
-        turn = subject(event.session_id, event.prompt_id)
-        if event.kind is EventKind.SESSION_END:
-            sessions.close(db, event.session_id, event.at_ms, str(event.body.get("reason") or "") or None)
-            jobs.hasten(db, DISTIL, event.session_id + "\n", due_ms=now_ms)
-            jobs.ask(db, CLOSE, event.session_id, due_ms=now_ms, now_ms=now_ms)
-            continue
+    wishes: dict[tuple[str, str], int] = {}
+    ended: dict[str, str] = {}
+
+    def hasten(session_id: str, but: str = "") -> None:
+        """Nothing more comes for the session's other turns."""
+        jobs.hasten(db, DISTIL, session_id + "\n", due_ms=now_ms, but=but)
+        for kind, name in wishes:
+            if kind == DISTIL and name.startswith(session_id + "\n") and name != but:
+                wishes[kind, name] = now_ms
+
+    for event in (item.event for item in fresh):
         if event.kind in (EventKind.STATEMENT, EventKind.INJECTION):
             continue
+        if event.kind is EventKind.SESSION_END:
+            sessions.close(db, event.session_id, event.at_ms, str(event.body.get("reason") or "") or None)
+            hasten(event.session_id)
+            wishes[CLOSE, event.session_id] = now_ms
+            continue
         silent_since = min(event.at_ms, now_ms)
+        turn = subject(event.session_id, event.prompt_id)
         if turn != but_turn:
-            closed = _closes_turn(event)
-            jobs.ask(db, DISTIL, turn, due_ms=now_ms if closed else silent_since + turn_idle_ms, now_ms=now_ms)
-        if event.kind is EventKind.PROMPT and event.agent_id is None:
-            jobs.hasten(db, DISTIL, event.session_id + "\n", due_ms=now_ms, but=turn)
-        jobs.ask(db, CLOSE, event.session_id, due_ms=silent_since + session_idle_ms, now_ms=now_ms)
+            wishes[DISTIL, turn] = now_ms if _closes_turn(event) else silent_since + turn_idle_ms
+        if event.kind is EventKind.PROMPT and event.agent_id is None and ended.get(event.session_id) != turn:
+            ended[event.session_id] = turn
+            hasten(event.session_id, but=turn)
+        wishes[CLOSE, event.session_id] = silent_since + session_idle_ms
+    for (kind, name), due_ms in wishes.items():
+        jobs.ask(db, kind, name, due_ms=due_ms, now_ms=now_ms)
 
 
 def _closes_turn(event: Event) -> bool:

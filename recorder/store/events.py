@@ -12,6 +12,7 @@ from recorder.models import Event, EventKind, PromptClass, Source, StoredEvent
 from recorder.store.db import Connection
 
 COMPRESS_ABOVE_BYTES = 512
+LEVEL = 3
 
 COLUMNS = (
     "e.id, e.key, e.kind, e.session_id, e.at_ms, e.project_id, e.body, e.codec, e.excerpt, e.cwd, e.prompt_id,"
@@ -20,22 +21,32 @@ COLUMNS = (
 )
 
 
-def encode(body: object) -> tuple[bytes, str, str]:
-    """(bytes, codec, hash) of a body; bodies above 512 bytes are compressed."""
+def encode(body: object, excerpt: str = "") -> tuple[bytes, str, str]:
+    """(bytes, codec, hash) of a body.
+
+    Above 512 bytes it is compressed with the excerpt as the dictionary (RFC 1950, FDICT), so that the words they
+    share stand in the row once.
+    """
     plain = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
     digest = sha256(plain).hexdigest()
     if len(plain) <= COMPRESS_ABOVE_BYTES:
         return plain, "json", digest
-    return zlib.compress(plain, 6), "zlib", digest
+    packer = zlib.compressobj(level=LEVEL, zdict=_dictionary(excerpt))
+    return packer.compress(plain) + packer.flush(), "zdict", digest
 
 
-def decode(body: bytes, codec: str) -> dict[str, Any]:
+def decode(body: bytes, codec: str, excerpt: str = "") -> dict[str, Any]:
     """The body as it was stored; empty when it is gone."""
     if codec == "gone":
         return {}
-    plain = zlib.decompress(body) if codec == "zlib" else body
+    plain = zlib.decompressobj(zdict=_dictionary(excerpt)).decompress(body) if codec == "zdict" else body
     value = json.loads(plain)
     return value if isinstance(value, dict) else {}
+
+
+def _dictionary(excerpt: str) -> bytes:
+    """The excerpt as the body's JSON would spell it. An empty dictionary is not allowed."""
+    return json.dumps(excerpt, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def insert(
@@ -48,14 +59,13 @@ def insert(
     excerpt: str,
     narrow: str,
     healed: bool,
-) -> int | None:
-    """Store the event; its row's id, or None when its key is already there."""
-    body, codec, digest = encode(event.body)
+) -> int:
+    """Store an event whose key is new; its row's id."""
+    body, codec, digest = encode(event.body, excerpt)
     db.execute(
         "insert into events (key, kind, session_id, project_id, scope_id, at_ms, received_ms, prompt_id, tool_use_id,"
         " agent_id, class, tool, ok, cwd, branch, excerpt, narrow, body, codec, body_hash, truncated, omitted_bytes,"
-        " healed) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " on conflict (key) do nothing",
+        " healed) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             event.key,
             event.kind.value,
@@ -82,7 +92,7 @@ def insert(
             int(healed),
         ),
     )
-    return db.last_insert_rowid() if db.changes() else None
+    return db.last_insert_rowid()
 
 
 def id_of_key(db: Connection, key: str) -> int | None:
@@ -90,14 +100,47 @@ def id_of_key(db: Connection, key: str) -> int | None:
     return _one(db, "select id from events where key = ?", (key,))
 
 
-def id_of_uuid(db: Connection, uuid: str) -> int | None:
-    """The event a transcript record with this uuid was already seen as, under any session."""
-    return _one(db, "select event_id from sightings where uuid = ? limit 1", (uuid,))
+class Known:
+    """What of a batch is in the store already, by where it was seen, by key and by record."""
+
+    def __init__(self, refs: set[tuple[str, str]], keys: dict[str, int], uuids: dict[str, int]) -> None:
+        self.refs, self.keys, self.uuids = refs, keys, uuids
+
+    def first_time(self, event: Event) -> bool:
+        """False when this very file or record was taken in before."""
+        return (event.source.value, event.ref) not in self.refs
+
+    def id_of(self, event: Event) -> int | None:
+        """The event stored under the same key, or made from the same record under any session."""
+        by_key = self.keys.get(event.key)
+        return by_key if by_key is not None or event.uuid is None else self.uuids.get(event.uuid)
+
+    def add(self, event: Event, event_id: int) -> None:
+        """The event is in the store from now on."""
+        self.refs.add((event.source.value, event.ref))
+        self.keys[event.key] = event_id
+        if event.uuid is not None:
+            self.uuids[event.uuid] = event_id
 
 
-def id_of_ref(db: Connection, source: str, ref: str) -> int | None:
-    """The event this very file or record was already taken in as."""
-    return _one(db, "select event_id from sightings where source = ? and ref = ?", (source, ref))
+def known(db: Connection, batch: Sequence[Event]) -> Known:
+    """What of the batch is in the store already."""
+    refs = json.dumps([[event.source.value, event.ref] for event in batch])
+    keys = json.dumps([event.key for event in batch])
+    uuids = json.dumps([event.uuid for event in batch if event.uuid is not None])
+    return Known(
+        set(
+            db.execute(
+                "select s.source, s.ref from json_each(?) j join sightings s"
+                " on s.source = j.value ->> 0 and s.ref = j.value ->> 1",
+                (refs,),
+            )
+        ),
+        dict(db.execute("select e.key, e.id from json_each(?) j join events e on e.key = j.value", (keys,))),
+        dict(
+            db.execute("select s.uuid, s.event_id from json_each(?) j join sightings s on s.uuid = j.value", (uuids,))
+        ),
+    )
 
 
 def ids_of_tool_use(db: Connection, tool_use_id: str, tool: str | None, session_id: str) -> list[tuple[int, int, int]]:
@@ -121,22 +164,24 @@ def ids_of_prompt(db: Connection, prompt_id: str, session_id: str) -> list[int]:
     return [row[0] for row in rows]
 
 
-def sight(db: Connection, event_id: int, event: Event, *, extra: object = None) -> bool:
-    """Note where the event was seen. False when that very place was noted before."""
-    db.execute(
+def sight_all(db: Connection, seen: Iterable[tuple[int, Event, object]]) -> None:
+    """Note where events were seen, and what only that source knew of them."""
+    db.executemany(
         "insert into sightings (event_id, source, ref, uuid, session_id, at_ms, extra) values (?, ?, ?, ?, ?, ?, ?)"
         " on conflict (source, ref) do nothing",
-        (
-            event_id,
-            event.source.value,
-            event.ref,
-            event.uuid,
-            event.session_id,
-            event.at_ms,
-            None if extra is None else json.dumps(extra, ensure_ascii=True),
-        ),
+        [
+            (
+                event_id,
+                event.source.value,
+                event.ref,
+                event.uuid,
+                event.session_id,
+                event.at_ms,
+                None if extra is None else json.dumps(extra, ensure_ascii=True),
+            )
+            for event_id, event, extra in seen
+        ],
     )
-    return bool(db.changes())
 
 
 def learn(db: Connection, event_id: int, event: Event) -> None:
@@ -258,7 +303,7 @@ def _event(row: tuple[Any, ...]) -> StoredEvent:
         session_id=row[3],
         at_ms=row[4],
         project_id=row[5],
-        body=decode(row[6], row[7]),
+        body=decode(row[6], row[7], row[8]),
         excerpt=row[8],
         cwd=row[9],
         prompt_id=row[10],

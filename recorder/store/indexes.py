@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    import apsw
+
+class Database(Protocol):
+    """What an open database can do, for the one module that `db` itself builds upon."""
+
+    def execute(self, statements: str, bindings: Sequence[Any] | None = None, /) -> Iterable[Any]:
+        """The rows of the statements."""
+
 
 EVENT_TABLES = {
     "event_words": (
@@ -24,13 +30,13 @@ MEMORY_TABLES = {
 }
 
 
-def as_expected(db: apsw.Connection) -> bool:
+def as_expected(db: Database) -> bool:
     """Whether every search table has the shape this code writes."""
     found = dict(db.execute("select name, sql from sqlite_schema where type = 'table' and sql like '%using fts5%'"))
     return all(found.get(name, "").lower() == sql for name, sql in (EVENT_TABLES | MEMORY_TABLES).items())
 
 
-def assert_shapes(db: apsw.Connection) -> None:
+def assert_shapes(db: Database) -> None:
     """Make every search table anew whose shape differs, and fill it from its rows."""
     found = dict(db.execute("select name, sql from sqlite_schema where type = 'table' and sql like '%using fts5%'"))
     for name, sql in (EVENT_TABLES | MEMORY_TABLES).items():
@@ -38,13 +44,13 @@ def assert_shapes(db: apsw.Connection) -> None:
             _make(db, name, sql)
 
 
-def rebuild(db: apsw.Connection) -> None:
+def rebuild(db: Database) -> None:
     """Make every search table anew from its rows. Runs inside the caller's transaction."""
     for name, sql in (EVENT_TABLES | MEMORY_TABLES).items():
         _make(db, name, sql)
 
 
-def _make(db: apsw.Connection, name: str, sql: str) -> None:
+def _make(db: Database, name: str, sql: str) -> None:
     db.execute(f"drop table if exists {name}")
     db.execute(sql)
     # https://sqlite.org/fts5.html#the_secure_delete_configuration_option: a deleted term leaves the index at once.
@@ -55,7 +61,7 @@ def _make(db: apsw.Connection, name: str, sql: str) -> None:
         fill_memories(db, name)
 
 
-def fill_memories(db: apsw.Connection, name: str) -> None:
+def fill_memories(db: Database, name: str) -> None:
     """Index every version of every memory in the table `name`; recall filters what is current."""
     columns = "(rowid, key, value, tags)" if name == "memory_words" else "(rowid, text)"
     values = "v.id, m.key, v.value, v.tags" if name == "memory_words" else "v.id, m.key || ' ' || v.value"
@@ -64,7 +70,7 @@ def fill_memories(db: apsw.Connection, name: str) -> None:
     )
 
 
-def index_version(db: apsw.Connection, version_id: int, key: str, value: str, tags: str) -> None:
+def index_version(db: Database, version_id: int, key: str, value: str, tags: str) -> None:
     """Index one version of a memory. Runs inside the caller's transaction."""
     db.execute("insert into memory_words (rowid, key, value, tags) values (?, ?, ?, ?)", (version_id, key, value, tags))
     db.execute("insert into memory_trigrams (rowid, text) values (?, ?)", (version_id, f"{key} {value}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +97,15 @@ def switch_off(db: Connection, session_id: str, now_ms: int) -> None:
         " on conflict (id) do update set off = 1",
         (session_id, now_ms),
     )
+
+
+def with_hooks(db: Connection, session_ids: Collection[str]) -> set[str]:
+    """Those of the sessions that a hook has spoken of."""
+    rows = db.execute(
+        "select s.id from json_each(?) j join sessions s on s.id = j.value where s.hook_events > 0",
+        (json.dumps(list(session_ids)),),
+    )
+    return {row[0] for row in rows}
 
 
 def still_open(db: Connection) -> list[Session]:

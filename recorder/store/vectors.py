@@ -234,7 +234,7 @@ def _event_text(kind: str, excerpt: str, body: bytes, codec: str) -> str:
         return ""
     if kind == EventKind.TOOL_CALL:
         return _ends(excerpt, TOOL_CHARS)
-    said = decode(body, codec).get("text")
+    said = decode(body, codec, excerpt).get("text")
     return said if isinstance(said, str) and said else excerpt
 
 
