@@ -126,7 +126,7 @@ def once_ms(argv: Sequence[str], given: bytes, environ: Mapping[str, str]) -> fl
 
 def measure(rounds: int, folder: Path) -> dict[tuple[str, str], Cost]:
     """(label, size) → cost, all interleaved."""
-    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "RECORDER_HOME": str(folder / "home")}
+    environ = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(folder), "RECORDER_HOME": str(folder / "home")}
     given = {size: (b'{"filler":"' + b"x" * length)[: length - 3] + b'"}\n' for size, length in SIZES.items()}
     times: dict[tuple[str, str], list[float]] = {}
     with serving() as port:

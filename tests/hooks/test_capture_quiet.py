@@ -245,6 +245,22 @@ def test_a_waker_that_sleeps_holds_neither_the_hook_nor_its_output(form: Form, t
 
 
 @every_form
+@pytest.mark.parametrize("locale", ["C.UTF-8", None])
+def test_the_waker_has_the_locale_of_the_session(form: Form, locale: str | None, tmp_path: Path) -> None:
+    home = tmp_path / "recorder"
+    home.mkdir()
+    (home / "wake").write_text(f"#!/bin/sh\necho ${{LC_ALL-none}} >{home}/part\nmv {home}/part {home}/seen\n")
+    (home / "wake").chmod(0o700)
+    env = environ(home, **({"LC_ALL": locale} if locale else {}))
+    assert run(form.command("wake"), b"{}", env).silent
+    deadline = time.monotonic() + 20
+    while not (home / "seen").exists():
+        assert time.monotonic() < deadline, "it was not woken"
+        time.sleep(0.005)
+    assert (home / "seen").read_text().strip() == (locale or "none")
+
+
+@every_form
 @pytest.mark.parametrize("why", ["no argument", "off", "paused", "not executable"])
 def test_nobody_is_woken_without_reason(form: Form, why: str, tmp_path: Path) -> None:
     home = tmp_path / "recorder"
