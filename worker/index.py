@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ class Model:
         """The child's, while there is one."""
         return self.child.pid if self.child and self.child.poll() is None else None
 
-    def embed(self, texts: Sequence[str], timeout_s: float) -> list[bytes]:
+    def embed(self, texts: Iterable[str], timeout_s: float) -> list[bytes]:
         """The vector of each text, one byte a dimension (`worker.child.as_int8`).
 
         Raises: WorkerUnavailable when there is no model, it is late, or it died; the reason is in `status` too.
