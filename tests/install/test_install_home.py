@@ -70,10 +70,10 @@ def wake(person: Person, **environ: str) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def probes(person: Person) -> list[str]:
-    """Probes of `wake` that have not ended yet."""
-    shown = subprocess.run(["ps", "-A", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
-    return [line for line in shown.splitlines() if "worker.lock" in line and str(person.recorder) in line]
+def running(person: Person) -> set[int]:
+    """What `wake` started and has not ended: probes and workers."""
+    shown = subprocess.run(["ps", "-Aww", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    return {int(line.split()[0]) for line in shown.splitlines() if str(person.root) in line}
 
 
 def test_wake_starts_one_worker_fully_detached_with_few_variables(person: Person, fake_python: Path) -> None:
@@ -93,7 +93,7 @@ def test_wake_starts_one_worker_fully_detached_with_few_variables(person: Person
         until(lambda: (person.recorder / "logs" / "wake.log").read_text() == "a reason\n")
         for _ in range(3):
             wake(person)
-        until(lambda: not probes(person))
+        until(lambda: running(person) == {seen["pid"]})
         assert len(started(person)) == 1
     finally:
         os.kill(seen["pid"], signal.SIGKILL)
