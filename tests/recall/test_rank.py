@@ -13,6 +13,7 @@ from recorder.errors import StoreError
 from recorder.models import EventKind, Hit, Recall, Scope
 from recorder.recall import rank
 from recorder.store import db as store
+from recorder.store import vectors
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
 NO_MODEL = "unavailable: no model"
@@ -104,6 +105,27 @@ def test_a_broken_arm_is_named_and_the_others_answer(db: store.Connection) -> No
     assert ids(answer) == [f"e{event}"]
     assert answer.arms["words"].startswith("unavailable: ")
     assert answer.arms["trigram"] == "ok"
+
+
+def test_a_vector_of_another_model_is_an_arm_that_cannot_look_and_no_error(db: store.Connection) -> None:
+    event = add_event(db, A, "walnut")
+    answer = rank.recall(db, "walnut", A, k=5, vector=b"\x01\x02", vector_status="ok", now_ms=NOW_MS)
+    assert ids(answer) == [f"e{event}"]
+    assert answer.arms["words"] == "ok"
+
+
+def test_meaning_alone_brings_a_hit_and_words_bring_it_higher(db: store.Connection) -> None:
+    if not store.has_vec(db):
+        pytest.skip("needs sqlite-vec")
+    vectors.adopt(db, "model")
+    asked = bytes([100, *[0] * (vectors.DIMENSION - 1)])
+    meant = add_event(db, A, "the parcel came", session="s1")
+    both = add_event(db, A, "a delivery arrived", session="s2")
+    for event in (meant, both):
+        vectors.store(db, "event", event, "model", [(f"h{event}", asked)])
+    answer = rank.recall(db, "delivery", A, k=5, vector=asked, vector_status="ok", now_ms=NOW_MS)
+    assert ids(answer) == [f"e{both}", f"e{meant}"]
+    assert answer.arms == {"words": "ok", "trigram": "ok", "vector": "ok"}
 
 
 def test_when_no_arm_can_look_the_answer_is_an_error_and_not_an_empty_list(db: store.Connection) -> None:

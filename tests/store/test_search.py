@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorder import gate
 from recorder.models import Channel, Scope
 from recorder.store import db as store
-from recorder.store import search
+from recorder.store import search, vectors
 from recorder.store.search import Found, Only
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
@@ -203,3 +203,43 @@ def test_the_events_around_one_stay_in_its_session_and_in_the_scope(db: store.Co
     assert search.around(db, A, ours[2], before=1, after=1, now_ms=NOW_MS) == ours[1:4]
     assert search.around(db, A, ours[2], before=9, after=9, now_ms=NOW_MS) == ours
     assert search.around(db, B, ours[2], before=9, after=9, now_ms=NOW_MS) == []
+
+
+def axis(n: int, tilt: int = 0) -> bytes:
+    """An int8 vector along one axis, tilted towards the next."""
+    return bytes([*([0] * n), 100, tilt, *([0] * (vectors.DIMENSION - n - 2))])
+
+
+@pytest.fixture
+def vec(db: store.Connection) -> store.Connection:
+    if not store.has_vec(db):
+        pytest.skip("needs sqlite-vec")
+    vectors.adopt(db, "model")
+    return db
+
+
+def near(db: store.Connection, scope: Scope, asked: bytes, only: Only = search.EVERYTHING) -> list[tuple[str, int]]:
+    return [(row.type, row.id) for row in search.vector(db, scope, asked, 10, now_ms=NOW_MS, only=only)]
+
+
+def test_vectors_find_by_meaning_inside_the_scope_only(vec: store.Connection) -> None:
+    for n in range(200):
+        theirs = add_event(vec, B, f"theirs {n}")
+        vectors.store(vec, "event", theirs, "model", [(f"b{n}", axis(5))])
+    ours = add_event(vec, A, "ours")
+    memory = add_memory(vec, A, "fact", "ours too")
+    vectors.store(vec, "event", ours, "model", [("w1", axis(9)), ("w2", axis(5, tilt=60))])
+    vectors.store(vec, "memory", memory.version_id, "model", [("m", axis(5, tilt=90))])
+    assert near(vec, A, axis(5)) == [("event", ours), ("memory", memory.id)]
+    assert ("event", ours) not in near(vec, B, axis(5)) and len(near(vec, B, axis(5))) == 10
+    assert near(vec, A, axis(5), Only(kinds=("semantic",))) == [("memory", memory.id)]
+    assert near(vec, A, axis(5), Only(namespace=memory.namespace)) == [("memory", memory.id)]
+    assert near(vec, Scope(None), axis(5)) == []
+
+
+def test_vectors_show_no_memory_that_does_not_stand(vec: store.Connection) -> None:
+    old = add_memory(vec, A, "fact", "the old value")
+    vectors.store(vec, "memory", old.version_id, "model", [("m", axis(5))])
+    assert near(vec, A, axis(5)) == [("memory", old.id)]
+    add_memory(vec, A, "fact", "the new value", at_ms=NOW_MS + 1)
+    assert near(vec, A, axis(5)) == []
