@@ -6,11 +6,14 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recorder.errors import ConfigError
+
+# A year is as good as never, and no calculation with it overflows.
+Minutes = Annotated[float, Field(ge=0, le=525_600)]
 
 
 class Section(BaseModel):
@@ -38,26 +41,26 @@ class Capture(Section):
         "*.keystore",
     )
     """Shell patterns; the content of a file whose name or path matches is left out, its name stays."""
-    text_head: int = 12 * 1024
+    text_head: int = Field(default=12 * 1024, ge=0)
     """Characters kept from the start of a long text field."""
-    text_tail: int = 4 * 1024
+    text_tail: int = Field(default=4 * 1024, ge=0)
     """Characters kept from its end."""
 
 
 class Store(Section):
     """How large the database may grow."""
 
-    max_mb: int = 4096
+    max_mb: int = Field(default=4096, ge=1)
 
 
 class Worker(Section):
     """When the worker acts and when it leaves."""
 
-    idle_minutes: float = 30.0
-    poll_s: float = 2.0
-    turn_idle_minutes: float = 10.0
-    session_idle_minutes: float = 20.0
-    max_rss_mb: int = 400
+    idle_minutes: Minutes = 30.0
+    poll_s: float = Field(default=2.0, ge=0.01, le=3600)
+    turn_idle_minutes: Minutes = 10.0
+    session_idle_minutes: Minutes = 20.0
+    max_rss_mb: int = Field(default=400, ge=1)
     """The worker ends itself above this and is started again by the next hook."""
 
 
@@ -72,24 +75,23 @@ class Distil(Section):
 class Recall(Section):
     """How much comes back."""
 
-    k: int = 10
-    max_tokens: int = 1500
+    k: int = Field(default=10, ge=1, le=100)
+    max_tokens: int = Field(default=1500, ge=1)
 
 
 class Brief(Section):
     """The text shown at SessionStart."""
 
     enabled: bool = True
-    max_tokens: int = 300
+    max_tokens: int = Field(default=300, ge=1)
 
 
 class Embed(Section):
     """Vectors."""
 
     enabled: bool = True
-    idle_minutes: float = 5.0
-    query_timeout_ms: int = 300
-    threads: int = 1
+    idle_minutes: Minutes = 5.0
+    query_timeout_ms: int = Field(default=300, ge=1, le=60_000)
 
 
 class Projects(Section):
@@ -121,7 +123,8 @@ class Config(BaseModel):
     projects: Projects = Projects()
     web: Web = Web()
     warnings: tuple[str, ...] = ()
-    """Unknown keys, each with its file and name: a warning at start, a failure of `recorder doctor`."""
+    """What is written but has no effect, each with its place and name: a warning at start, a failure of
+    `recorder doctor`."""
 
     @property
     def db_path(self) -> Path:
@@ -158,15 +161,16 @@ SECTIONS: Mapping[str, type[Section]] = {
 
 
 def home_of(environ: Mapping[str, str]) -> Path:
-    """Where everything of ours lives: `RECORDER_HOME`, else `~/.recorder`."""
+    """Where everything of ours lives, an absolute path: `RECORDER_HOME`, else `~/.recorder`."""
     named = environ.get("RECORDER_HOME")
-    return Path(named) if named else Path(environ.get("HOME") or os.path.expanduser("~")) / ".recorder"
+    user = environ.get("HOME") or os.path.expanduser("~")
+    return Path(os.path.abspath(named or os.path.join(user, ".recorder")))
 
 
 def load(environ: Mapping[str, str]) -> Config:
     """The settings in force.
 
-    Raises: ConfigError when `config.toml` is not TOML or a value is of the wrong type.
+    Raises: ConfigError when `config.toml` cannot be read, is not TOML, or a value cannot be used.
     """
     home = home_of(environ)
     path = home / "config.toml"
@@ -174,7 +178,9 @@ def load(environ: Mapping[str, str]) -> Config:
         written: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML ({error}): mend or remove it") from error
-    warnings = tuple(_unknown(path, written))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}): mend or remove it") from error
+    warnings = (*_unknown(path, written), *_unknown_variables(environ))
     values: dict[str, Any] = {}
     for name, section in SECTIONS.items():
         table = written.get(name, {})
@@ -187,8 +193,10 @@ def load(environ: Mapping[str, str]) -> Config:
         return Config(home=home, warnings=warnings, **values)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where} = {first['input']!r} in {path} or the environment: {first['msg']}") from error
+        where = ".".join(str(part) for part in first["loc"][:2])
+        variable = f"RECORDER_{where}".replace(".", "_").upper()
+        place = f"the environment variable {variable}" if variable in environ else str(path)
+        raise ConfigError(f"{where} = {first['input']!r} in {place}: {first['msg']}. Mend or remove it") from error
 
 
 def _unknown(path: Path, written: Mapping[str, Any]) -> list[str]:
@@ -198,4 +206,18 @@ def _unknown(path: Path, written: Mapping[str, Any]) -> list[str]:
             found.append(f"{path}: unknown section [{name}]")
             continue
         found += [f"{path}: unknown key {name}.{key}" for key in table if key not in SECTIONS[name].model_fields]
+    return found
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    known = {f"RECORDER_{name}_{field}".upper() for name, section in SECTIONS.items() for field in section.model_fields}
+    prefixes = tuple(f"RECORDER_{name}_".upper() for name in SECTIONS)
+    found = [
+        f"the environment: unknown setting {name}"
+        for name in sorted(environ)
+        if name.startswith(prefixes) and name not in known
+    ]
+    named = environ.get("RECORDER_HOME")
+    if named and not os.path.isabs(named):
+        found.append(f"the environment: RECORDER_HOME={named} is not absolute, so the hooks capture nothing")
     return found
