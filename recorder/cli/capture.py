@@ -29,7 +29,7 @@ from recorder.cli.frame import (
 )
 from recorder.config import Config
 from recorder.errors import NotFound, RecorderError, WorkerUnavailable
-from recorder.models import StoredEvent
+from recorder.models import EventKind, StoredEvent
 from recorder.recall import fence
 from recorder.store import events, health, jobs, memories, sessions
 from recorder.store.db import transaction
@@ -78,7 +78,7 @@ def _drain(found: Config, *, distil: bool) -> tuple[int, str]:
 @app.command("events")
 def list_events(
     session: Annotated[str | None, typer.Option("--session")] = None,
-    kind: Annotated[str | None, typer.Option("--kind")] = None,
+    kind: Annotated[EventKind | None, typer.Option("--kind")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1)] = 50,
     export: Annotated[Path | None, typer.Option("--export", help="Write all as JSON lines to this file.")] = None,
     as_json: Json = False,
@@ -240,6 +240,7 @@ def source_root() -> Path:
 
 _SPAN = re.compile(r"(\d+)\s*([smhd])")
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+LONGEST_PAUSE_MS = 3650 * 86_400_000
 
 
 @app.command()
@@ -256,7 +257,10 @@ def pause(
             match = _SPAN.fullmatch(span.strip())
             if match is None:
                 raise typer.BadParameter(f"{span!r} is no time span: write 30m, 2h or 1d")
-            until_ms = here.now_ms + int(match[1]) * _UNIT_MS[match[2]]
+            span_ms = int(match[1]) * _UNIT_MS[match[2]]
+            if span_ms > LONGEST_PAUSE_MS:
+                raise typer.BadParameter(f"{span!r} is more than ten years: leave it out to pause until `resume`")
+            until_ms = here.now_ms + span_ms
         where = None
         if project is not None:
             where = here.scope(project).project_id

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -23,7 +23,7 @@ from recorder.errors import RecorderError
 from recorder.models import Channel, Scope
 from recorder.recall import fence
 from recorder.recall import scope as scopes
-from recorder.store.db import Connection, connect
+from recorder.store.db import Connection, DatabaseError, connect
 
 app = typer.Typer(
     name="recorder",
@@ -34,7 +34,15 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-out = Console(highlight=False, soft_wrap=True)
+
+class Answers(Console):
+    """Standard output; when whoever reads it has seen enough, the command ends in peace."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        _reader_left()
+
+
+out = Answers(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -99,16 +107,24 @@ def guarded(run: Callable[[], Any]) -> int:
     """The exit code of a run: 1 with one line on stderr when something of ours went wrong, 2 for wrong use."""
     try:
         run()
-    except RecorderError as error:
-        err.print(Text(f"recorder: {plain(str(error))}"))
-        return 1
+    except (RecorderError, DatabaseError) as error:
+        return _failed(str(error))
+    except OSError as error:
+        return _failed(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except SystemExit as left:
         return left.code if isinstance(left.code, int) else int(left.code is not None)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return 0
+
+
+def _failed(reason: str) -> int:
+    err.print(Text(f"recorder: {plain(reason)}"))
+    return 1
+
+
+def _reader_left() -> NoReturn:
+    # Python would complain once more when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
 
 
 def plain(text: str) -> str:
@@ -125,7 +141,11 @@ def when(at_ms: int | None) -> str:
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    try:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_left()
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -16,12 +16,13 @@ from rich.text import Text
 from recorder import embed, gate
 from recorder.cli.frame import Desk, Json, Project, Reason, app, desk, out, plain, print_json, print_table, when
 from recorder.errors import NotFound, RecorderError
-from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, Recall, Scope
+from recorder.models import Channel, EventKind, Memory, MemoryKind, Origin, Proposal, Recall, Scope, Trust
 from recorder.recall import fence, rank
 from recorder.store import audit, findings, memories
 from recorder.store.db import transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
+KINDS = frozenset((*MemoryKind, *EventKind))
 Key = Annotated[str, typer.Argument(help="What it is about, such as command.test.")]
 
 
@@ -29,7 +30,9 @@ Key = Annotated[str, typer.Argument(help="What it is about, such as command.test
 def search(
     question: Annotated[str, typer.Argument(metavar="QUERY", help="Any words, paths, identifiers.")] = "",
     project: Project = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most this many.")] = 10,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, max=100, help="At most this many; `recall.k` when left out.")
+    ] = None,
     kind: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be given again.")] = None,
     batch: Annotated[
         Path | None, typer.Option("--batch", help="Ask every {id, question, project} line of this file.")
@@ -37,7 +40,11 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Recall: what earlier sessions hold about something."""
+    unknown = set(kind or ()) - KINDS
+    if unknown:
+        raise typer.BadParameter(f"--kind {min(unknown)}: there are {', '.join(sorted(KINDS))}")
     with desk() as here:
+        limit = limit or here.config.recall.k
         if batch is not None:
             for answer in _answers(here, batch, limit, tuple(kind or ())):
                 print_json(answer)
@@ -72,9 +79,9 @@ def _answers(here: Desk, batch: Path, limit: int, kinds: tuple[str, ...]) -> Ite
             try:
                 asked = json.loads(line)
                 question, name = str(asked["question"]), asked["id"]
+                folder = Path(asked["project"]) if asked.get("project") else None
             except (ValueError, KeyError, TypeError) as error:
                 raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
-            folder = Path(asked["project"]) if asked.get("project") else None
             found = ask(here, question, here.scope(folder), limit, kinds)
             told = fence.fence(found.hits, here.config.recall.max_tokens)
             yield {"id": name, **shape(found), "abstained": not found.hits, "tokens": fence.tokens(told)}
@@ -210,8 +217,8 @@ def get(namespace: Namespace, key: Key, project: Project = None, as_json: Json =
 @app.command("list")
 def list_memories(
     project: Project = None,
-    trust: Annotated[str | None, typer.Option("--trust")] = None,
-    kind: Annotated[str | None, typer.Option("--kind")] = None,
+    trust: Annotated[Trust | None, typer.Option("--trust")] = None,
+    kind: Annotated[MemoryKind | None, typer.Option("--kind")] = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="The deleted ones.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1)] = 50,
     as_json: Json = False,

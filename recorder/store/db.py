@@ -19,6 +19,7 @@ from recorder.store import indexes
 logger = logging.getLogger(__name__)
 
 Connection = apsw.Connection
+DatabaseError = apsw.Error
 
 BUSY_TIMEOUT_MS = 10_000
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
