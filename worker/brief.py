@@ -11,7 +11,7 @@ from pathlib import Path
 from recorder.config import Config
 from recorder.models import Memory
 from recorder.recall import fence
-from recorder.store import memories, projects, sessions
+from recorder.store import health, memories, projects, sessions
 from recorder.store.db import Connection
 
 NOTE = "What the user verified about this project. The memory_search tool of the recorder server finds more."
@@ -32,7 +32,13 @@ def write_all(db: Connection, config: Config, now_ms: int) -> int:
     for project_id in sorted(ids):
         text = compose(memories.for_brief(db, project_id, now_ms), config.brief.max_tokens)
         changed += _write(folder / f"{project_id}.txt", text)
-    index = {"enabled": config.brief.enabled and None not in paused, "roots": dict(sorted(roots.items()))}
+    index: dict[str, object] = {
+        "enabled": config.brief.enabled and None not in paused,
+        "roots": dict(sorted(roots.items())),
+    }
+    reason = health.stuck(db, now_ms)
+    if reason:
+        index["line"] = f"recorder: {reason}; `recorder doctor` says more."
     changed += _write(folder / "index.json", json.dumps(index, ensure_ascii=False, indent=1))
     return changed
 

@@ -17,7 +17,7 @@ from recorder.capture import ingest, spool
 from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater
-from recorder.store import jobs, sessions, upkeep
+from recorder.store import health, jobs, upkeep
 from recorder.store.db import Connection, connect, transaction
 from worker import brief
 from worker.drain import Drain
@@ -77,7 +77,7 @@ class Loop:
     wake: threading.Event = field(default_factory=threading.Event)
     wishes: queue.SimpleQueue[Wish] = field(default_factory=queue.SimpleQueue)
     drain: Drain = field(init=False)
-    audit_seen: int = -1
+    briefed: tuple[int, str | None] = (-1, None)
     upkeep_due_ms: int = 0
     code_check_due_ms: int = 0
     code_stamp_ns: int = 0
@@ -110,7 +110,7 @@ class Loop:
     def everything(self, db: Connection, *, distil: bool = True) -> int:
         """Take in, distil and index all that is pending, turns that are still open included; files taken in."""
         before = self.taken
-        self.drain.once(db, self.clock_ms())
+        self.taken += self.drain.once(db, self.clock_ms())
         if distil:
             with transaction(db):
                 jobs.hasten(db, ingest.DISTIL, "", due_ms=self.clock_ms())
@@ -154,7 +154,8 @@ class Loop:
         idle_ms = now_ms - self.busy_ms
         if idle_ms < self.config.worker.idle_minutes * 60_000:
             return None
-        if jobs.next_due_ms(db) is not None or sessions.still_open(db) or spool.pending(self.config.spool):
+        # A session that can still be closed has its job in the queue.
+        if jobs.next_due_ms(db) is not None or spool.pending(self.config.spool):
             return None
         return f"nothing to do for {idle_ms // 60_000} minutes"
 
@@ -172,10 +173,10 @@ class Loop:
         return min(poll_s, max(0.05, (due_ms - self.clock_ms()) / 1000))
 
     def _keep_briefs(self, db: Connection, now_ms: int) -> None:
-        mark = upkeep.change_mark(db)
-        if mark != self.audit_seen:
+        mark = upkeep.change_mark(db, now_ms), health.stuck(db, now_ms)
+        if mark != self.briefed:
             brief.write_all(db, self.config, now_ms)
-            self.audit_seen = mark
+            self.briefed = mark
 
     def _keep_up(self, db: Connection, now_ms: int) -> None:
         if now_ms < self.upkeep_due_ms:

@@ -26,6 +26,7 @@ def ask(db: Connection, kind: str, subject: str, *, due_ms: int, now_ms: int) ->
         " on conflict (kind, subject) do update set due_ms = ?3,"
         " again = case when state = 'running' then 1 else 0 end,"
         " attempts = case when state in ('done', 'dead') then 0 else attempts end,"
+        " created_ms = case when state in ('done', 'dead') then ?4 else created_ms end,"
         " error = case when state in ('done', 'dead') then null else error end,"
         " state = case when state = 'running' then 'running' else 'queued' end",
         (kind, subject, due_ms, now_ms),

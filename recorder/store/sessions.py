@@ -110,7 +110,9 @@ def with_hooks(db: Connection, session_ids: Collection[str]) -> set[str]:
 
 def still_open(db: Connection) -> list[Session]:
     """Sessions nobody closed yet, the quietest first."""
-    rows = db.execute(f"select {COLUMNS} from sessions where closed_ms is null and off = 0 order by last_ms")
+    rows = db.execute(
+        f"select {COLUMNS} from sessions where closed_ms is null and off = 0 and id <> 'gate' order by last_ms"
+    )
     return [_session(row) for row in rows]
 
 

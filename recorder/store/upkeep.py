@@ -9,13 +9,15 @@ STEPS = 20
 MB = 1024 * 1024
 
 
-def change_mark(db: Connection) -> int:
-    """A number that changes when a memory, a project or a pause changed through any door."""
+def change_mark(db: Connection, now_ms: int) -> int:
+    """A number that changes when a memory, a project or a pause changed through any door, or a pause ran out."""
     rows = db.execute(
         "select coalesce((select max(id) from audit), 0) * 1000003"
         " + (select count(*) + coalesce(sum(bound_ms), 0) from project_roots) * 1009"
         " + (select count(*) + coalesce(sum(coalesce(until_ms, 1)), 0) from pauses) * 31"
         " + (select coalesce(sum(brief), 0) from projects)"
+        " + (select count(*) from pauses where until_ms > ?) * 13",
+        (now_ms,),
     )
     return int(next(iter(rows))[0])
 
