@@ -33,12 +33,12 @@ def rotate(home: Path) -> str:
 
 
 def from_here(headers: Mapping[str, str]) -> bool:
-    """Whether Host, and Origin where there is one, name this machine: a page of another site, or a name that was
-    made to point here, does not get in."""
-    if _hostname(f"//{headers.get('host', '')}") not in LOOPBACK:
+    """Whether Host names this machine, and Origin, where there is one, this very service: a page of another site or
+    port, or a name that was made to point here, does not get in."""
+    host = headers.get("host", "")
+    if _hostname(f"//{host}") not in LOOPBACK:
         return False
-    origin = headers.get("origin")
-    return origin is None or (urlsplit(origin).scheme in ("http", "https") and _hostname(origin) in LOOPBACK)
+    return headers.get("origin", f"http://{host}") == f"http://{host}"
 
 
 def bears(headers: Mapping[str, str], expected: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from fastapi.templating import Jinja2Templates
 from recorder import __version__, doctor
 from recorder.config import Config
 from recorder.errors import RecorderError
-from recorder.store import events, health
-from recorder.store.db import connect
+from recorder.store import events
+from recorder.store.db import DatabaseError, connect
 from recorder.web import access
 
 HERE = Path(__file__).resolve().parent
@@ -39,7 +39,7 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
     """The service over one home."""
     app = FastAPI(title="recorder", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     pages = Jinja2Templates(HERE / "templates")
-    people: set[str] = set()
+    people: dict[str, str] = {}  # session → the token it came in with
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Next) -> Response:
@@ -49,14 +49,23 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
         return response
 
     @app.exception_handler(RecorderError)
-    async def failed(request: Request, error: RecorderError) -> Response:
+    @app.exception_handler(DatabaseError)
+    async def failed(request: Request, error: Exception) -> Response:
         return _error(503, "store", str(error))
+
+    @app.exception_handler(404)
+    async def absent(request: Request, error: Exception) -> Response:
+        return _error(404, "not_found", "there is no such address here")
+
+    @app.exception_handler(405)
+    async def not_allowed(request: Request, error: Exception) -> Response:
+        return _error(405, "method", "this address does not take that method")
 
     @app.get("/api/health")
     def api_health() -> Response:
         db = connect(config.db_path)
         try:
-            reason = health.stuck(db, clock_ms())
+            reason = doctor.stuck(db, config, clock_ms())
         finally:
             db.close()
         found = {"status": "stuck" if reason else "ok", "reason": reason, "version": __version__}
@@ -75,7 +84,7 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
         if not hmac.compare_digest(token.encode(), access.token(config.home).encode()):
             return _error(401, "token", "this link is not valid any more: `recorder up` prints a new one")
         session = secrets.token_urlsafe(32)
-        people.add(session)
+        people[session] = token
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(access.COOKIE, session, httponly=True, samesite="strict")
         return response
@@ -95,13 +104,14 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
     return app
 
 
-def _refused(request: Request, config: Config, people: set[str]) -> Response | None:
+def _refused(request: Request, config: Config, people: Mapping[str, str]) -> Response | None:
     """The answer to a request that may not pass, or None."""
     if not access.from_here(request.headers):
         return _error(403, "origin", "only this machine may ask: the Host or Origin header names another")
-    if request.url.path in OPEN or request.cookies.get(access.COOKIE) in people:
+    if request.url.path in OPEN:
         return None
-    if access.bears(request.headers, access.token(config.home)):
+    token = access.token(config.home)
+    if people.get(request.cookies.get(access.COOKIE, "")) == token or access.bears(request.headers, token):
         return None
     return _error(401, "token", "send `Authorization: Bearer` with the token of `recorder token`")
 

@@ -72,6 +72,7 @@ def bind(port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, wanted))
+            listener.listen()  # at once: Linux lets two bind a port that nobody listens on
         except OSError as error:
             listener.close()
             logger.warning("port %d is taken (%s)", wanted, error)
@@ -91,9 +92,9 @@ def up(config: Config, port: int, clock_ms: Callable[[], int], ready: Callable[[
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RecorderError("it is up already: `recorder down` stops it") from None
+        lock.truncate(0)  # a dead one's process id must not be taken for ours
         listener = bind(port)
         here = Running(os.getpid(), listener.getsockname()[1])
-        lock.truncate(0)
         lock.write(json.dumps({"pid": here.pid, "port": here.port}))
         lock.flush()
         stop = threading.Event()
@@ -124,8 +125,9 @@ def detach(home: Path, port: int) -> Running:
     there = running(home)
     if there is not None:
         return there
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = home / "logs" / "up.log"
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log.parent.mkdir(mode=0o700, exist_ok=True)
     with open(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as errors:
         child = subprocess.Popen(
             [sys.executable, "-m", "recorder", "up", "--no-open", "--port", str(port)],
@@ -178,27 +180,38 @@ def stop_worker(home: Path) -> bool:
     try:
         worker_socket.request(home, "stop", timeout_s=2.0)
     except WorkerUnavailable:
-        return False
+        pid = worker_pid(home)
+        if pid is None:
+            return False
+        # It is just starting, hangs, or speaks another version.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
     _await(lambda: not worker_lives(home), "the worker")
     return True
 
 
 def worker_lives(home: Path) -> bool:
     """Whether a worker holds its lock."""
+    return worker_pid(home) is not None
+
+
+def worker_pid(home: Path) -> int | None:
+    """The process that holds the worker's lock; None when nobody does."""
     try:
         with (home / "worker.lock").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(file.read() or b"0") or None
     except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
+        pass
+    return None
 
 
 def start_worker(config: Config) -> None:
-    """A worker of its own session; it ends at once when one lives."""
+    """A worker of its own session; it ends at once when one lives. Returns when it holds the lock, or has ended."""
     environ = os.environ | {"RECORDER_HOME": str(config.home)}
-    subprocess.Popen(
+    child = subprocess.Popen(
         [sys.executable, "-m", "worker"],
         env=environ,
         stdin=subprocess.DEVNULL,
@@ -206,12 +219,16 @@ def start_worker(config: Config) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    _await(lambda: child.poll() is not None or worker_lives(config.home), "the start of the worker")
 
 
 def _keep_worker(config: Config, stop: threading.Event) -> None:
     while True:
-        if not worker_lives(config.home):
-            start_worker(config)
+        try:
+            if not worker_lives(config.home):
+                start_worker(config)
+        except (RecorderError, OSError) as error:
+            logger.error("no worker can be started: %s", error)
         if stop.wait(WATCH_EVERY_S):
             return
 
