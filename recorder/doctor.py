@@ -56,9 +56,17 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
         "jobs": jobs.counts(db),
         "vectors": {"waiting": health.waiting_vectors(db), "sqlite_vec": has_vec(db)},
         "store": {"mb": size_mb, "max_mb": config.store.max_mb, "warning": size_warning(size_mb, config.store.max_mb)},
-        "stuck": health.stuck(db, now_ms),
+        "stuck": stuck(db, config, now_ms),
         "last_event_ms": health.last_event_ms(db),
     }
+
+
+def stuck(db: Connection, config: Config, now_ms: int) -> str | None:
+    """Why the queue counts as stuck: jobs that do not come to an end, or hook inputs that nobody takes in."""
+    waiting = spool.pending(config.spool)
+    if waiting and now_ms - waiting[0].received_ms > health.STUCK_AFTER_MS:
+        return f"{len(waiting)} hook inputs wait in the spool, the oldest for more than 15 minutes"
+    return health.stuck(db, now_ms)
 
 
 def size_warning(size_mb: float, max_mb: int) -> str | None:
@@ -86,7 +94,7 @@ def check(
         *_wired(environ, interpreter, source_root),
         *_home(config),
         *_spool(db, config),
-        *_work(db, now_ms),
+        *_work(db, config, now_ms),
         *_store(db, config),
         _vectors(db, config),
     ]
@@ -160,7 +168,7 @@ def _spool(db: Connection, config: Config) -> list[Check]:
     return checks
 
 
-def _work(db: Connection, now_ms: int) -> list[Check]:
+def _work(db: Connection, config: Config, now_ms: int) -> list[Check]:
     dead = jobs.listing(db, state="dead", limit=3)
     checks = [
         Check(
@@ -171,7 +179,7 @@ def _work(db: Connection, now_ms: int) -> list[Check]:
         )
         for job in dead
     ]
-    reason = health.stuck(db, now_ms)
+    reason = stuck(db, config, now_ms)
     if reason:
         checks.append(Check("jobs", "bad", reason))
     missed = health.healed_by_session(db)

@@ -24,9 +24,10 @@ DatabaseError = apsw.Error
 BUSY_TIMEOUT_MS = 10_000
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
 
-# https://sqlite.org/pragma.html: auto_vacuum only takes hold before the first table;
-# secure_delete overwrites what is deleted.
+# https://sqlite.org/pragma.html: page_size and auto_vacuum only take hold before the first table;
+# secure_delete overwrites what is deleted. An event is 1 to 3 KB: pages of 4 KB would hold one, and air.
 PRAGMAS = f"""
+pragma page_size = 8192;
 pragma auto_vacuum = incremental;
 pragma journal_mode = wal;
 pragma synchronous = full;
@@ -54,8 +55,16 @@ def connect(path: Path) -> Connection:
         _load_vec(db)
         _migrate(db)
     except (apsw.Error, OSError) as error:
-        raise StoreError(f"{path} cannot be used: {error}. Move it away to begin anew, or restore a backup") from error
+        raise StoreError(f"{path} cannot be used: {error}. {_remedy(path, error)}") from error
     return db
+
+
+def _remedy(path: Path, error: Exception) -> str:
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return "Move it away to begin anew, or restore a backup"
+    if isinstance(error, apsw.BusyError):
+        return "Another program holds it: try again"
+    return f"See that {path.parent} is a folder you may write to and that its disk has room"
 
 
 def connect_readonly(path: Path) -> Connection:
