@@ -54,8 +54,11 @@ def canary(config: Config, now_ms: int) -> int:
     Raises: RecorderError when it does not arrive.
     """
     before = _latest(config)
-    note = f"self-test at {now_ms}"
-    fields = {"session_id": health.CANARY_SESSION, "hook_event_name": "RecorderCanary", "note": note}
+    fields = {
+        "session_id": health.CANARY_SESSION,
+        "hook_event_name": "SessionEnd",
+        "reason": f"self-test of the recorder at {now_ms}",
+    }
     send(config.home / "hooks" / "capture.sh", config.home, fields)
     drain(config)
     after = _latest(config)

@@ -65,19 +65,6 @@ def _recalled_line() -> str:
 
 
 @app.command()
-def wired(
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say it with the exit code alone.")] = False,
-) -> None:
-    """Is there a Claude Code here, and are we registered with it? Exit 1 when not."""
-    there = wiring.claude_found(os.environ)
-    whole = wiring.installed(os.environ, interpreter=sys.executable, source_root=source_root()).complete
-    if not quiet:
-        out.print(f"Claude Code {'found' if there else 'not found'}, {'registered' if whole else 'not registered'}")
-    if not (there and whole):
-        sys.exit(1)
-
-
-@app.command()
 def down() -> None:
     """Stop the running service and worker."""
     service, worker = serve.down(settings().home)
