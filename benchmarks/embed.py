@@ -104,11 +104,9 @@ def main() -> None:
     if chosen.export is None:
         run(chosen.models, chosen.fp32, chosen.rounds)
         return
-    from sentence_transformers import SentenceTransformer  # here, because the measuring itself runs without torch
+    from worker.export import export, packaged, read  # here, because the measuring itself runs without torch
 
-    from worker.export import export, packaged
-
-    export(SentenceTransformer(str(packaged()), device="cpu", local_files_only=True), chosen.export)
+    export(read(str(packaged())), chosen.export)
 
 
 if __name__ == "__main__":

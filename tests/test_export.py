@@ -60,21 +60,22 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_model_is_built_from_its_weights_and_runs_without_torch(tmp_path: Path) -> None:
-    said = build(tmp_path)
+    models = tmp_path / "models"
+    said = build(models)
     assert said.returncode == 0, said.stderr
-    built = shelf.chosen(tmp_path)
+    built = shelf.chosen(models)
     assert built is not None
     assert json.loads(said.stdout.splitlines()[-1])["id"] == built.id
     assert_close_and_whole(built)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [built.id]
-    model = Model(tmp_path)
+    assert sorted(path.name for path in models.iterdir()) == [built.id]
+    model = Model(models)
     assert len(model.embed(["text"], 30.0)[0]) == built.dimension
     model.close()
 
 
 @needs_torch
 def test_a_source_that_is_not_there_is_an_answer_and_leaves_nothing(tmp_path: Path) -> None:
-    said = build(tmp_path, "--source", "nobody/has-this-model")
+    said = build(tmp_path / "models", "--source", "nobody/has-this-model")
     assert said.returncode == 1
     assert "nobody/has-this-model" in said.stderr and "Traceback" not in said.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "models").iterdir()) == []

@@ -116,7 +116,7 @@ def build(models_dir: Path, *, source: str | None = None) -> Built:
     name, origin = (NAME, str(packaged())) if source is None else (_readable(source), source)
     models_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        model = SentenceTransformer(origin, device="cpu", local_files_only=True)
+        model = read(origin)
     except (OSError, ValueError) as error:
         raise ConfigError(f"no model can be read from {origin} ({error}); give a folder that holds one") from error
     with tempfile.TemporaryDirectory(dir=models_dir, prefix=".build-") as room:
@@ -160,6 +160,13 @@ def packaged() -> Path:
         if not (folder / name).is_file() or digest_of(folder / name) != digest:
             raise ConfigError(f"{folder / name} is not the file we know ({digest[:12]}…): install the package anew")
     return folder
+
+
+def read(origin: str) -> SentenceTransformer:
+    """The model in a folder, its attention spelled out: what torch fuses becomes more and slower steps in ONNX."""
+    return SentenceTransformer(
+        origin, device="cpu", local_files_only=True, model_kwargs={"attn_implementation": "eager"}
+    )
 
 
 def export(model: SentenceTransformer, network: Path) -> None:
