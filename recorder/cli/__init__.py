@@ -12,4 +12,4 @@ __all__ = ["capture", "main", "memory", "projects", "service"]
 
 def main() -> None:
     """Run the command named on the command line; exit 0 ok, 1 failed, 2 wrong use."""
-    sys.exit(guarded(app))
+    sys.exit(guarded(lambda: app(prog_name="recorder")))

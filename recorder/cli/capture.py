@@ -52,7 +52,12 @@ def drain(
                 jobs.revive(here.db, here.now_ms)
         before = events.count(here.db)
         with Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=err,
+            transient=True,
+            disable=not err.is_terminal,
         ) as progress:
             progress.add_task("taking in, distilling, indexing", total=None)
             taken, by = _drain(found, distil=not no_distil)

@@ -60,7 +60,11 @@ def search(
 
 def ask(here: Desk, question: str, scope: Scope, limit: int, kinds: tuple[str, ...] = ()) -> Recall:
     """One recall, with the question's vector if the worker gives it in time."""
-    vector, status = embed.ask(here.config.home, question, here.config.embed.query_timeout_ms)
+    if here.config.embed.enabled:
+        vector, reason = embed.ask(here.config.home, question, here.config.embed.query_timeout_ms)
+    else:
+        vector, reason = None, "turned off (embed.enabled)"
+    status = "ok" if vector is not None else f"unavailable: {reason}"
     return rank.recall(
         here.db, question, scope, k=limit, vector=vector, vector_status=status, now_ms=here.now_ms, kinds=kinds
     )
