@@ -20,9 +20,16 @@ from recorder.models import EventKind
 from recorder.store import vectors
 from recorder.store.db import Connection
 from tests.built_model import MODELS, needs_model, needs_runtime
-from tests.memory_samples import NOW_MS, A, B, add_event, add_memory
+from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 from worker import shelf
 from worker.index import ROOT, Model, backoff_s, fill
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Connection]:
+    connection = opened(tmp_path / "store")
+    yield connection
+    connection.close()
 
 
 @pytest.fixture
