@@ -55,13 +55,12 @@ class Desk:
 
     def _serve(self, link: socket.socket) -> None:
         link.settimeout(PATIENCE_S)
-        with link, link.makefile("rwb") as stream:
-            try:
+        try:
+            with link, link.makefile("rwb") as stream:
                 answer = self._answer(stream.readline(LIMIT_BYTES))
                 stream.write(json.dumps(answer).encode() + b"\n")
-                stream.flush()
-            except OSError as error:  # the caller did not wait
-                logger.debug("nobody waited for the answer: %s", error)
+        except OSError as error:  # the caller did not wait; closing the stream writes what is left, so it fails too
+            logger.debug("nobody waited for the answer: %s", error)
 
     def _answer(self, line: bytes) -> Mapping[str, Any]:
         try:
