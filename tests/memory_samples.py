@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recorder import gate
-from recorder.models import Channel, Event, EventKind, Evidence, Memory, MemoryKind, Origin, Proposal, Scope, Source
+from recorder.models import (
+    Channel,
+    Event,
+    EventKind,
+    Evidence,
+    Memory,
+    MemoryKind,
+    Origin,
+    Project,
+    Proposal,
+    Scope,
+    Source,
+)
 from recorder.store import db as store
 from recorder.store import events, projects, sessions
 
@@ -16,7 +28,14 @@ B = Scope("beta-00000002")
 
 
 def opened(folder: Path) -> store.Connection:
-    return store.connect(folder / "recorder.db")
+    """The store of a home, where the projects of A and B are known."""
+    db = store.connect(folder / "recorder.db")
+    with store.transaction(db):
+        for scope in (A, B):
+            assert scope.project_id
+            root = f"/home/user/{scope.project_id}"
+            projects.bind(db, Project(scope.project_id, f"root:{root}", root, scope.project_id), NOW_MS)
+    return db
 
 
 def add_event(
@@ -63,7 +82,7 @@ def add_event(
             narrow=narrow,
             healed=False,
         )
-        assert found is not None
+        events.index(db, found - 1)
         events.sight_all(db, [(found, event, None)])
     return found
 

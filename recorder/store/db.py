@@ -51,7 +51,7 @@ def connect(path: Path) -> Connection:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         db = apsw.Connection(str(path))
         db.set_busy_timeout(BUSY_TIMEOUT_MS)
-        db.execute(PRAGMAS)
+        db.execute(PRAGMAS).get  # fetched to the end: execute alone stops at the first row, which journal_mode gives
         _load_vec(db)
         _migrate(db)
     except (apsw.Error, OSError) as error:

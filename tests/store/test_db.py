@@ -89,3 +89,15 @@ def test_history_and_audit_refuse_to_be_changed(db: Connection) -> None:
     for sql in ("update audit set actor = 'b'", "delete from audit"):
         with pytest.raises(Exception, match="insert-only"):
             db.execute(sql)
+
+
+def test_every_setting_of_a_connection_is_in_force(db: Connection) -> None:
+    names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "temp_store", "auto_vacuum")
+    assert {name: db.pragma(name) for name in names} == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "secure_delete": 1,
+        "temp_store": 2,
+        "auto_vacuum": 2,
+    }
