@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from recorder.models import Scope
+from recorder.models import Project, Scope
 from recorder.recall import rank
 from recorder.store import db as store
-from recorder.store import projects, sessions, vectors
+from recorder.store import events, projects, sessions, vectors
 
 NOW_MS = 1_790_000_000_000
 BUDGET_MS = {10_000: 15, 100_000: 50, 1_000_000: 200}
@@ -60,6 +60,9 @@ def fill(db: store.Connection, rows: int, shares: Sequence[str], writer: Writer)
     """`rows` events spread over the projects, with vectors, and a memory for every hundred."""
     with store.transaction(db):
         scope_ids = [projects.scope_id(db, name) for name in shares]
+        for name in shares:
+            root = f"/home/user/{name}"
+            projects.bind(db, Project(name, f"root:{root}", root, name), NOW_MS)
         for n in range(rows // 200 + 1):
             sessions.see(
                 db,
@@ -94,6 +97,7 @@ def fill(db: store.Connection, rows: int, shares: Sequence[str], writer: Writer)
                     ),
                 )
                 _vector(db, "event", n + 1, scope_ids[share], writer)
+            events.index(db, start)
             for n in range(start, min(start + BATCH, rows), 100):
                 _memory(db, n // 100 + 1, shares[n // 100 % len(shares)], scope_ids[n // 100 % len(shares)], writer)
     vectors.adopt(db, "synthetic")

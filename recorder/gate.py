@@ -480,6 +480,7 @@ def statement(
                 narrow="",
                 healed=False,
             )
+            events.index(db, event_id - 1)
             events.sight_all(db, [(event_id, event, None)])
     return Evidence(event_id, said)
 

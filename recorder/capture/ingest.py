@@ -173,6 +173,7 @@ def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str,
     """Insert what is new and sight the rest; the new ones. What is known is looked up once for the whole batch."""
     known = events.known(db, [item.event for item in batch])
     hooked = sessions.with_hooks(db, {item.event.session_id for item in batch})
+    last_id = events.last_id(db)
     fresh: list[_Placed] = []
     sights: list[tuple[int, Event, object]] = []
     for item in batch:
@@ -202,6 +203,8 @@ def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str,
             events.learn(db, event_id, event)
         known.add(event, event_id)
     events.sight_all(db, sights)
+    if fresh:
+        events.index(db, last_id)
     return fresh
 
 

@@ -71,7 +71,7 @@ create table events (
     narrow text not null default '',     -- paths, command lines, identifiers, the error line
     body blob not null,
     codec text not null,                 -- json | zlib | gone
-    body_hash text not null,
+    body_hash blob not null,             -- sha256 of the body's JSON
     truncated integer not null default 0,
     omitted_bytes integer not null default 0,
     healed integer not null default 0
@@ -310,10 +310,7 @@ create table counters (
 );
 
 -- The search tables themselves stand in store/indexes.py: their shapes are asserted at every open.
-create trigger events_indexed after insert on events begin
-    insert into event_words (rowid, excerpt) values (new.id, new.excerpt);
-    insert into event_trigrams (rowid, narrow) values (new.id, new.narrow);
-end;
+-- New events enter them a batch at a time (events.index).
 create trigger events_unindexed after delete on events begin
     insert into event_words (event_words, rowid, excerpt) values ('delete', old.id, old.excerpt);
     insert into event_trigrams (event_trigrams, rowid, narrow) values ('delete', old.id, old.narrow);
