@@ -118,6 +118,12 @@ def test_a_budget_cuts_the_first_and_counts_what_was_left_out() -> None:
     assert "…" in fenced and "8 more left out" in fenced
 
 
+def test_a_budget_holds_for_many_small_hits_too() -> None:
+    fenced = fence.fence_rows([hit(f"fact {n}") for n in range(90)], 300)
+    assert 200 < fence.tokens(fenced) <= 300
+    assert "more left out" in fenced
+
+
 def test_a_hit_is_dated_sourced_and_labelled() -> None:
     cited = {"event_id": 7, "uuid": "u", "tool_use_id": None, "quote": "as it was said"}
     fenced = fence.fence([hit("the value", evidence=(cited,), session_id="abc", stale=True)], 500)

@@ -49,7 +49,7 @@ def test_a_memory_and_its_own_evidence_are_one_hit(db: store.Connection) -> None
 
 def test_a_memory_goes_before_a_passing_mention(db: store.Connection) -> None:
     for n in range(6):
-        add_event(db, A, f"ran the tests again, attempt {n}", kind=EventKind.TOOL_CALL, session=f"s{n}")
+        add_event(db, A, f"run the tests again {n}", session=f"s{n}")
     memory = add_memory(db, A, "command.test", "Run the tests with uv run pytest.")
     assert ids(ask(db, "run tests"))[0] == f"m{memory.id}"
 

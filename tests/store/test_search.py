@@ -48,6 +48,8 @@ HOSTILE = [
     '""""',
     "x\x00y",
     "\ud800 lone",
+    "\ud800",
+    "src/\ud800/x.py",
     "'; drop table events; --",
     "%_%",
     "🙂" * 500,
@@ -115,7 +117,7 @@ def test_memories_are_found_by_key_value_and_tag(db: store.Connection) -> None:
 
 
 def test_a_percent_sign_is_a_character_and_not_a_wildcard(db: store.Connection) -> None:
-    add_memory(db, A, "plain", "nothing of the kind")
+    add_memory(db, A, "plain", "all 5 of the kind")
     held = add_memory(db, A, "share", "about 5% of it")
     assert found(search.trigram, db, A, "5%") == [("memory", held.id)]
 
