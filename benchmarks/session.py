@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 import statistics
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,8 +55,28 @@ def recorded(machine: Machine) -> Recorder:
     return recorder
 
 
+BARE_SERVER = """
+from mcp.server import MCPServer
+
+server = MCPServer("bare")
+
+
+@server.tool()
+def echo(text: str) -> str:
+    return text
+
+
+server.run()
+"""
+
+
 def with_true(machine: Machine, settings: dict[str, Any]) -> Machine:
-    """The machine with the same entries, each of which runs `true`."""
+    """The machine with the same entries, each of which runs `true`, and an MCP server of the bare SDK."""
+    script = machine.root / "bare_server.py"
+    script.write_text(BARE_SERVER)
+    known = json.loads((machine.home / ".claude.json").read_text())
+    known["mcpServers"] = {"bare": {"type": "stdio", "command": sys.executable, "args": ["-I", str(script)]}}
+    (machine.home / ".claude.json").write_text(json.dumps(known))
     true = shutil.which("true") or "/bin/true"
     for groups in settings["hooks"].values():
         for number, entry in enumerate(entry for group in groups for entry in group["hooks"]):
@@ -114,7 +135,7 @@ def main() -> None:
     print("| session | pairs | `true` hooks, s | ours, s | median of ratios | middle half |")
     print("|---|---|---|---|---|---|")
     print(row("hooks, worker, brief", hooks))
-    print(row("the same and our MCP server", server))
+    print(row("the same and our MCP server, over a bare SDK server", server))
 
 
 if __name__ == "__main__":
