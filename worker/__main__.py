@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from recorder import config
-from recorder.errors import RecorderError
+from recorder.errors import RecorderError, StoreError
 from worker.desk import Desk, as_text
 from worker.held import lock, make_loop
 from worker.loop import Loop, Wish
@@ -35,7 +35,10 @@ def answers(loop: Loop, settings: config.Config) -> dict[str, Any]:
         wish = Wish(distil=bool(asked.get("distil", True)))
         loop.wishes.put(wish)
         loop.wake.set()
-        return {"done": wish.done.wait(DRAIN_PATIENCE_S), "taken": wish.taken}
+        done = wish.done.wait(DRAIN_PATIENCE_S)
+        if wish.error:
+            raise StoreError(wish.error)
+        return {"done": done, "taken": wish.taken}
 
     def status(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"pid": os.getpid(), **loop.status()}

@@ -18,7 +18,7 @@ from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater
 from recorder.store import health, jobs, upkeep
-from recorder.store.db import Connection, connect, transaction
+from recorder.store.db import STORE_TROUBLE, Connection, connect, transaction
 from worker import brief
 from worker.drain import Drain
 from worker.handlers import HANDLERS, Context, Handler
@@ -31,6 +31,7 @@ JOBS_A_PASS = 20
 EMBED_BATCH = 16
 UPKEEP_EVERY_MS = 60_000
 CODE_CHECK_EVERY_MS = 30_000
+TROUBLE_PAUSE_S = 5.0
 
 
 def run_once(context: Context, handlers: Mapping[str, Handler]) -> bool:
@@ -63,6 +64,7 @@ class Wish:
     distil: bool
     done: threading.Event = field(default_factory=threading.Event)
     taken: int = 0
+    error: str = ""
 
 
 @dataclass(slots=True)
@@ -129,8 +131,13 @@ class Loop:
         try:
             while not self.stop.is_set():
                 self.wake.clear()
-                self._grant_wishes(db)
-                if self.one_pass(db):
+                try:
+                    self._grant_wishes(db)
+                    if self.one_pass(db):
+                        continue
+                except STORE_TROUBLE as error:
+                    logger.error("the store cannot be used (%s): tried again in %d s", error, TROUBLE_PAUSE_S)
+                    self.stop.wait(TROUBLE_PAUSE_S)
                     continue
                 reason = self.reason_to_leave(db)
                 if reason:
@@ -162,8 +169,13 @@ class Loop:
     def _grant_wishes(self, db: Connection) -> None:
         while not self.wishes.empty():
             wish = self.wishes.get()
-            wish.taken = self.everything(db, distil=wish.distil)
-            wish.done.set()
+            try:
+                wish.taken = self.everything(db, distil=wish.distil)
+            except Exception as error:
+                wish.error = str(error)
+                raise
+            finally:
+                wish.done.set()
 
     def _nap_s(self, db: Connection) -> float:
         due_ms = jobs.next_due_ms(db)

@@ -21,6 +21,12 @@ logger = logging.getLogger(__name__)
 Connection = apsw.Connection
 DatabaseError = apsw.Error
 
+STORE_TROUBLE = (
+    *(apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.BusyError, apsw.LockedError),
+    *(apsw.ProtocolError, apsw.NoMemError, apsw.CorruptError, apsw.NotADBError),
+)
+"""Whatever is written: a full or broken disk, the lock of another program, a damaged file."""
+
 BUSY_TIMEOUT_MS = 10_000
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
 
@@ -107,8 +113,13 @@ def has_vec(db: Connection) -> bool:
 
 
 def checkpoint(db: Connection) -> bool:
-    """Whether the whole write-ahead log reached the file and was cut to nothing; an open reader prevents it."""
-    busy, _, _ = next(iter(db.execute("pragma wal_checkpoint(truncate)")))
+    """Whether the whole write-ahead log reached the file and was cut to nothing; an open reader prevents it, and is
+    not waited for."""
+    db.set_busy_timeout(0)
+    try:
+        busy, _, _ = next(iter(db.execute("pragma wal_checkpoint(truncate)")))
+    finally:
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
     return bool(busy == 0)
 
 
