@@ -1,0 +1,166 @@
+"""Who gets in over HTTP, and what a page may do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from recorder.capture import spool
+from recorder.config import Config
+from recorder.store import jobs
+from recorder.store.db import Connection, connect, transaction
+from recorder.web import access
+from recorder.web.app import make_app
+from tests.makers import T0, event_of, project_folder, prompt, take
+
+BASE = "http://127.0.0.1:7377"
+OPEN = {"/api/health", "/login"}
+
+
+@pytest.fixture
+def client(config: Config, db: Connection) -> Iterator[TestClient]:
+    with TestClient(make_app(config, lambda: T0), base_url=BASE, follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture
+def bearer(config: Config) -> dict[str, str]:
+    return {"Authorization": f"Bearer {access.token(config.home)}"}
+
+
+def paths(client: TestClient) -> list[str]:
+    return sorted({route.path for route in client.app.routes} - {"/static"})  # type: ignore[attr-defined]
+
+
+def test_health_is_open_and_everything_else_wants_the_token(client: TestClient, bearer: dict[str, str]) -> None:
+    assert client.get("/api/health").json() == {"status": "ok", "reason": None, "version": "0.1.0"}
+    closed = [path for path in paths(client) if path not in OPEN] + ["/static/recorder.css", "/no/such/address"]
+    assert {"/", "/api/stats"} <= set(closed)
+    for path in closed:
+        refused = client.get(path)
+        assert refused.status_code == 401 and refused.json()["error"]["code"] == "token", path
+        assert client.get(path, headers=bearer).status_code == (404 if "no" in path.split("/") else 200), path
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {token}", "{token}", "Bearer {token}x", "Bearer \xe9"]
+)
+def test_nothing_but_the_token_itself_opens(client: TestClient, config: Config, header: str) -> None:
+    given = header.format(token=access.token(config.home)).encode("latin-1")
+    assert client.get("/api/stats", headers={"Authorization": given}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "passes"),
+    [
+        ({"Host": "127.0.0.1:7377"}, True),
+        ({"Host": "localhost:7377"}, True),
+        ({"Host": "[::1]:7377"}, True),
+        ({"Host": "LOCALHOST"}, True),
+        ({"Host": "evil.test"}, False),
+        ({"Host": "evil.test:7377"}, False),
+        ({"Host": "127.0.0.1.evil.test"}, False),
+        ({"Host": "localhost.evil.test"}, False),
+        ({"Host": "127.0.0.1@evil.test"}, False),
+        ({"Host": "0.0.0.0:7377"}, False),
+        ({"Host": ""}, False),
+        ({"Host": "[::1"}, False),
+        ({"Origin": BASE}, True),
+        ({"Origin": "https://evil.test"}, False),
+        ({"Origin": "null"}, False),
+        ({"Origin": "http://127.0.0.1.evil.test:7377"}, False),
+        ({"Origin": "http://127.0.0.1:3000"}, False),
+        ({"Origin": "file://"}, False),
+        ({"Host": "evil.test", "Origin": "http://evil.test"}, False),
+    ],
+    ids=str,
+)
+def test_another_name_or_another_page_gets_nowhere_even_with_the_token(
+    client: TestClient, bearer: dict[str, str], headers: dict[str, str], passes: bool
+) -> None:
+    for path in ("/api/health", "/api/stats"):
+        answer = client.get(path, headers=bearer | headers)
+        assert answer.status_code == (200 if passes else 403), path
+        if not passes:
+            assert answer.json()["error"]["code"] == "origin"
+
+
+def test_every_answer_forbids_what_a_page_does_not_need(client: TestClient, bearer: dict[str, str]) -> None:
+    for answer in (
+        client.get("/api/health"),
+        client.get("/", headers=bearer),
+        client.get("/", headers={"Host": "evil.test"}),
+        client.get("/no/such", headers=bearer),
+    ):
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "http" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_link_lets_a_browser_in_and_a_new_token_lets_it_out(client: TestClient, config: Config) -> None:
+    first = access.token(config.home)
+    assert client.get("/login", params={"token": "wrong"}).status_code == 401
+    assert client.get("/login").status_code == 401
+    entered = client.get("/login", params={"token": first})
+    assert entered.status_code == 303 and entered.headers["location"] == "/"
+    cookie = entered.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie and first.lower() not in cookie
+    assert client.get("/").status_code == 200
+    access.rotate(config.home)
+    assert client.get("/").status_code == 401
+    assert client.get("/login", params={"token": first}).status_code == 401
+    assert client.get("/api/stats", headers={"Authorization": f"Bearer {first}"}).status_code == 401
+
+
+def test_the_token_is_made_once_for_its_owner_alone(config: Config, db: Connection) -> None:
+    assert access.token(config.home) == access.token(config.home)
+    assert (config.home / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_was_recorded_cannot_act_on_the_page(
+    client: TestClient, bearer: dict[str, str], config: Config, db: Connection, own_home: Path
+) -> None:
+    hostile = """<script>alert(1)</script> "><img src=x onerror=alert(2)> {{ 7*7 }} </td></table> javascript:alert(3)"""
+    take(db, config, [event_of(prompt(hostile, cwd=str(project_folder(own_home))))])
+    page = client.get("/", headers=bearer).text
+    assert "<script" not in page and "<img" not in page and "49" not in page.split("Latest events")[1]
+    assert "&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_a_method_that_is_not_there_is_told_in_our_words(
+    client: TestClient, bearer: dict[str, str], method: str
+) -> None:
+    answer = client.request(method, "/api/stats", headers=bearer)
+    assert answer.status_code == 405 and set(answer.json()["error"]) == {"code", "message"}
+
+
+def test_a_stuck_queue_makes_health_503_until_it_moves(client: TestClient, config: Config, db: Connection) -> None:
+    with transaction(db):
+        jobs.ask(db, "distil", "s\np", due_ms=T0, now_ms=T0)
+    db.execute("update jobs set state = 'dead', error = 'why'")
+    answer = client.get("/api/health")
+    assert (answer.status_code, answer.json()["status"]) == (503, "stuck")
+    with transaction(db):
+        jobs.revive(db, T0)
+    assert client.get("/api/health").status_code == 200
+    spool.prepare(config.spool)
+    (config.spool / "new" / "a.json").write_text(json.dumps({}))
+    assert client.get("/api/health").status_code == 200
+
+
+def test_a_store_that_cannot_be_opened_is_503_with_a_reason_and_never_500(config: Config) -> None:
+    config.home.mkdir(parents=True)
+    config.db_path.write_bytes(b"my thesis, chapter one " * 200)
+    with TestClient(make_app(config, lambda: T0), base_url=BASE, raise_server_exceptions=False) as client:
+        answer = client.get("/api/health")
+    assert answer.status_code == 503 and "recorder.db" in answer.json()["error"]["message"]
+    config.db_path.unlink()
+    connect(config.db_path).close()
