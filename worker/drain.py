@@ -13,7 +13,7 @@ from recorder.config import Config
 from recorder.errors import HookInputError
 from recorder.models import Event
 from recorder.store import jobs, sessions
-from recorder.store.db import Connection, transaction
+from recorder.store.db import STORE_TROUBLE, Connection, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -35,20 +35,22 @@ class Drain:
     not_before_ms: dict[str, int] = field(default_factory=dict)
 
     def once(self, db: Connection, now_ms: int) -> int:
-        """Take in everything that waits; how many files left the spool."""
+        """Take in everything that waits; how many files left the spool.
+
+        Raises: one of STORE_TROUBLE; what was not taken in stays in its place.
+        """
         self._mark_off_sessions(db, now_ms)
-        done = 0
-        for batch in _batches(self._due(now_ms)):
-            done += self._take(db, batch, now_ms)
-        return done
+        return sum(self._take(db, batch, now_ms) for batch in _batches(self._due(now_ms)))
 
     def _due(self, now_ms: int) -> list[spool.Dropped]:
         waiting = spool.pending(self.config.spool)
-        return [dropped for dropped in waiting if self.not_before_ms.get(dropped.path.name, 0) <= now_ms]
+        return [dropped for dropped in waiting if self.not_before_ms.get(dropped.name, 0) <= now_ms]
 
     def _take(self, db: Connection, batch: list[spool.Dropped], now_ms: int) -> int:
         try:
             return self._commit(db, batch, now_ms)
+        except STORE_TROUBLE:  # the files are not to blame
+            raise
         except Exception:
             if len(batch) == 1:
                 return self._failed(db, batch[0], now_ms)
@@ -56,17 +58,12 @@ class Drain:
         return sum(self._take(db, [dropped], now_ms) for dropped in batch)
 
     def _commit(self, db: Connection, batch: list[spool.Dropped], now_ms: int) -> int:
+        there = [(dropped, raw) for dropped in batch if (raw := spool.read(dropped)) is not None]
         readable: list[Event] = []
         unreadable: list[tuple[spool.Dropped, bytes, str]] = []
-        gone = 0
-        for dropped in batch:
+        for dropped, raw in there:
             try:
-                raw = dropped.path.read_bytes()
-            except FileNotFoundError:
-                gone += 1
-                continue
-            try:
-                event = wire.parse(raw, name=dropped.path.name, received_ms=dropped.received_ms)
+                event = wire.parse(raw, name=dropped.name, received_ms=dropped.received_ms)
             except HookInputError as error:
                 unreadable.append((dropped, raw, str(error)))
             else:
@@ -77,16 +74,15 @@ class Drain:
             spool.set_aside(self.config.spool, dropped, self.redactor.raw(raw), reason)
         for dropped in batch:
             spool.discard(dropped)
-            self.tries.pop(dropped.path.name, None)
-            self.not_before_ms.pop(dropped.path.name, None)
+            self.tries.pop(dropped.name, None)
+            self.not_before_ms.pop(dropped.name, None)
         if unreadable or taken.left_out:
-            _count(
-                db, now_ms, bad=len(unreadable), reasons=[reason for _, _, reason in unreadable], rules=taken.left_out
-            )
-        return len(batch) - gone
+            reasons = [reason for _, _, reason in unreadable]
+            _count(db, now_ms, bad=len(reasons), reasons=reasons, rules=taken.left_out)
+        return len(there)
 
     def _failed(self, db: Connection, dropped: spool.Dropped, now_ms: int) -> int:
-        name = dropped.path.name
+        name = dropped.name
         self.tries[name] += 1
         logger.exception("spool file %s failed for the %d. time", name, self.tries[name])
         if self.tries[name] < TRIES:

@@ -34,19 +34,41 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
-    """A redacted event, its words, and where it belongs."""
+class Ready:
+    """A redacted event with its words and its packed body: all that needs no database. `given` is as it came."""
 
+    given: Event
     event: Event
-    project_id: str | None
     excerpt: str
     narrow: str
     files: list[tuple[str, str]]
+    packed: events.Packed
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """What is ready, and where it belongs."""
+
+    ready: Ready
+    event: Event
+    project_id: str | None
 
 
 def subject(session_id: str, prompt_id: str | None) -> str:
     """What the job of a turn is called; session ids hold no line break."""
     return f"{session_id}\n{prompt_id or ''}"
+
+
+def make_ready(batch: Sequence[Event], redact: Callable[[Event], Event]) -> list[Ready]:
+    """The events as they will be stored."""
+    # One act over the whole batch after the other: the rules of redaction fill the processor's cache.
+    clean = [excerpt.own(event) for event in [redact(event) for event in batch]]
+    words = [excerpt.excerpt(event) for event in clean]
+    packed = [events.encode(event.body, said) for event, said in zip(clean, words, strict=True)]
+    return [
+        Ready(given, event, said, excerpt.narrow(event), excerpt.files(event), body)
+        for given, event, said, body in zip(batch, clean, words, packed, strict=True)
+    ]
 
 
 def take(
@@ -59,6 +81,19 @@ def take(
     but_turn: str = "",
     also: Callable[[], None] | None = None,
 ) -> Taken:
+    """Redact a batch and store it, as `store` does."""
+    return store(db, make_ready(batch, redact), now_ms=now_ms, config=config, but_turn=but_turn, also=also)
+
+
+def store(
+    db: Connection,
+    batch: Sequence[Ready],
+    *,
+    now_ms: int,
+    config: Config,
+    but_turn: str = "",
+    also: Callable[[], None] | None = None,
+) -> Taken:
     """Store a batch in one transaction, with the jobs it gives rise to.
 
     `but_turn` names a turn no job is asked for, because the caller is that job. `also` runs inside the transaction:
@@ -66,7 +101,8 @@ def take(
     """
     left_out: Counter[str] = Counter()
     resolver = _Resolver(db, config, now_ms)
-    placed = [_place(event, resolver, redact) for event in batch]
+    # By the folder as it came: what redaction leaves of a path may be another's.
+    placed = [_Placed(ready, ready.event, resolver.project_id(ready.given)) for ready in batch]
     with transaction(db):
         closed_to = _closed_to(db)
         scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
@@ -114,12 +150,6 @@ class _Resolver:
             )
             self.known[key] = found.id if found else None
         return self.known[key]
-
-
-def _place(event: Event, resolver: _Resolver, redact: Callable[[Event], Event]) -> _Placed:
-    project_id = resolver.project_id(event)
-    clean = excerpt.own(redact(event))
-    return _Placed(clean, project_id, excerpt.excerpt(clean), excerpt.narrow(clean), excerpt.files(clean))
 
 
 def _closed_to(db: Connection) -> Callable[[_Placed], str | None]:
@@ -176,8 +206,10 @@ def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str,
     last_id = events.last_id(db)
     fresh: list[_Placed] = []
     sights: list[tuple[int, Event, object]] = []
+    files: list[tuple[int, str, str]] = []
+    vectors: list[tuple[str, int, int]] = []
     for item in batch:
-        event = item.event
+        event, ready = item.event, item.ready
         if not known.first_time(event):
             continue
         event_id = known.id_of(event) or _copied(db, event)
@@ -188,21 +220,23 @@ def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str,
                 project_id=item.project_id,
                 scope_id=scope_ids.get(item.project_id) if item.project_id else None,
                 received_ms=now_ms,
-                excerpt=item.excerpt,
-                narrow=item.narrow,
+                excerpt=ready.excerpt,
+                narrow=ready.narrow,
                 healed=_missed_by_hooks(event, hooked),
+                packed=ready.packed,
             )
             sights.append((event_id, event, None))
             fresh.append(item)
-            if item.files:
-                events.add_files(db, event_id, item.files)
-            if item.excerpt and item.project_id and event.kind in EMBEDDED:
-                events.queue_vector(db, "event", event_id, event.at_ms)
+            files += ((event_id, path, action) for path, action in ready.files)
+            if ready.excerpt and item.project_id and event.kind in EMBEDDED:
+                vectors.append(("event", event_id, event.at_ms))
         else:
             sights.append((event_id, event, _extra(event)))
             events.learn(db, event_id, event)
         known.add(event, event_id)
     events.sight_all(db, sights)
+    events.add_files(db, files)
+    events.queue_vectors(db, vectors)
     if fresh:
         events.index(db, last_id)
     return fresh

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from recorder.models import Event, EventKind, PromptClass, Source, StoredEvent
 from recorder.store.db import Connection
 
@@ -21,13 +23,19 @@ COLUMNS = (
 )
 
 
-def encode(body: object, excerpt: str = "") -> tuple[bytes, str, bytes]:
+Packed = tuple[bytes, str, bytes]
+
+
+def encode(body: object, excerpt: str = "") -> Packed:
     """(bytes, codec, hash) of a body.
 
     Above 512 bytes it is compressed with the excerpt as the dictionary (RFC 1950, FDICT), so that the words they
     share stand in the row once.
     """
-    plain = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    try:
+        plain = to_json(body)  # a fifth of the time of json.dumps
+    except PydanticSerializationError:  # a lone surrogate
+        plain = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
     digest = sha256(plain).digest()
     if len(plain) <= COMPRESS_ABOVE_BYTES:
         return plain, "json", digest
@@ -45,8 +53,9 @@ def decode(body: bytes, codec: str, excerpt: str = "") -> dict[str, Any]:
 
 
 def _dictionary(excerpt: str) -> bytes:
-    """The excerpt as the body's JSON would spell it. An empty dictionary is not allowed."""
-    return json.dumps(excerpt, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    """The excerpt much as the body's JSON spells it. An empty dictionary is not allowed."""
+    spelled = excerpt.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{spelled}"'.encode("utf-8", "backslashreplace")
 
 
 def insert(
@@ -59,9 +68,13 @@ def insert(
     excerpt: str,
     narrow: str,
     healed: bool,
+    packed: Packed | None = None,
 ) -> int:
-    """Store an event whose key is new; its row's id. Search finds it after `index`, in the same transaction."""
-    body, codec, digest = encode(event.body, excerpt)
+    """Store an event whose key is new; its row's id. Search finds it after `index`, in the same transaction.
+
+    `packed`: its body, where somebody has encoded it with the excerpt already.
+    """
+    body, codec, digest = packed or encode(event.body, excerpt)
     db.execute(
         "insert into events (key, kind, session_id, project_id, scope_id, at_ms, received_ms, prompt_id, tool_use_id,"
         " agent_id, class, tool, ok, cwd, branch, excerpt, narrow, body, codec, body_hash, truncated, omitted_bytes,"
@@ -214,20 +227,19 @@ def learn(db: Connection, event_id: int, event: Event) -> None:
     )
 
 
-def add_files(db: Connection, event_id: int, found: Iterable[tuple[str, str]]) -> None:
-    """Note which paths a tool call named, and whether it read or wrote them."""
-    db.executemany(
-        "insert or ignore into files (event_id, path, action) values (?, ?, ?)",
-        [(event_id, path, action) for path, action in found],
-    )
+def add_files(db: Connection, found: Iterable[tuple[int, str, str]]) -> None:
+    """Note (event, path, action): which paths a tool call named, and whether it read or wrote them."""
+    db.executemany("insert or ignore into files (event_id, path, action) values (?, ?, ?)", found)
 
 
 def queue_vector(db: Connection, owner: str, owner_id: int, at_ms: int) -> None:
     """Ask for a vector of an event or of a memory's version."""
-    db.execute(
-        "insert into embed_queue (owner, owner_id, at_ms) values (?, ?, ?) on conflict do nothing",
-        (owner, owner_id, at_ms),
-    )
+    queue_vectors(db, [(owner, owner_id, at_ms)])
+
+
+def queue_vectors(db: Connection, wanted: Iterable[tuple[str, int, int]]) -> None:
+    """Ask for vectors of many (owner, its id, its time)."""
+    db.executemany("insert into embed_queue (owner, owner_id, at_ms) values (?, ?, ?) on conflict do nothing", wanted)
 
 
 def get(db: Connection, ids: Sequence[int]) -> list[StoredEvent]:

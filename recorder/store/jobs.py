@@ -9,6 +9,7 @@ from recorder.store.db import Connection
 
 LEASE_MS = 5 * 60 * 1000
 TRIES = 6
+LAST_CHARACTER = "\U0010ffff"
 
 
 def backoff_ms(attempts: int) -> int:
@@ -36,9 +37,9 @@ def ask(db: Connection, kind: str, subject: str, *, due_ms: int, now_ms: int) ->
 def hasten(db: Connection, kind: str, prefix: str, *, due_ms: int, but: str = "") -> None:
     """Make queued jobs due whose subject begins with the prefix, all but one."""
     db.execute(
-        "update jobs set due_ms = min(due_ms, ?) where kind = ? and state = 'queued'"
-        " and substr(subject, 1, length(?)) = ? and subject <> ?",
-        (due_ms, kind, prefix, prefix, but),
+        "update jobs indexed by sqlite_autoindex_jobs_1 set due_ms = min(due_ms, ?) where kind = ?"
+        " and subject >= ? and subject < ? and state = 'queued' and subject <> ?",
+        (due_ms, kind, prefix, prefix + LAST_CHARACTER, but),
     )
 
 
