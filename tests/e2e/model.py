@@ -36,8 +36,6 @@ class Reply:
     text: str = ""
     calls: tuple[Call, ...] = ()
     status: int = 200
-    hold: threading.Event | None = None
-    """Answer only when this is set (a minute at most): what a test does while Claude works."""
 
 
 @dataclass(frozen=True)
@@ -214,8 +212,6 @@ class _Door(BaseHTTPRequestHandler):
             return self._send(404, b"{}")
         request = Request(json.loads(raw))
         reply = self.model.answer(request)
-        if reply.hold is not None:
-            reply.hold.wait(60)
         if reply.status != 200:
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": reply.text or "no"}}
             return self._send(reply.status, json.dumps(error).encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -117,7 +116,3 @@ def hook_records(machine: Machine) -> list[dict[str, Any]]:
         for record in records(path)
         if str((record.get("attachment") or {}).get("type", "")).startswith(("hook_", "async_hook"))
     ]
-
-
-def pretty(value: Any) -> str:
-    return json.dumps(value, indent=1, default=str)

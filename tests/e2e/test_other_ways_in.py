@@ -11,7 +11,7 @@ import pytest
 
 from recorder.models import EventKind
 from tests.e2e.client import Machine, wait_for
-from tests.e2e.model import Model, Request, Story, call, say, talk
+from tests.e2e.model import Model, Reply, Request, Story, call, say, talk
 from tests.e2e.recorded import Recorder, hook_records, tool_results
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -57,6 +57,19 @@ def test_a_pause_holds_until_it_is_lifted(recorder: Recorder) -> None:
     after = recorder.machine.ask("But this.", Model(talk("Sure.")))
     recorder.run("drain")
     assert spoken(recorder, after.id) == ["But this.", "Sure."]
+
+
+def test_a_turn_that_the_api_refuses_is_told_as_such_and_not_as_an_answer(recorder: Recorder) -> None:
+    def story(_: Request) -> Story:
+        yield Reply(text="no such model", status=400)
+
+    session = recorder.machine.ask("Try.", Model(story))
+    recorder.run("drain")
+
+    assert session.code == 1
+    kinds = [event.kind for event in recorder.events() if event.session_id == session.id]
+    assert kinds.count(EventKind.API_ERROR) == 1
+    assert EventKind.ASSISTANT not in kinds
 
 
 def test_a_client_killed_in_the_middle_of_a_call_loses_nothing_it_had_shown_us(recorder: Recorder) -> None:
