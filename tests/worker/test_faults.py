@@ -221,9 +221,6 @@ def verified(config: Config, folder: str) -> None:
     """A verified memory and its brief, made without any server or worker."""
     db = connect(config.db_path)
     scope = scopes.of_directory(db, folder, now_ms=T0, register=True)
-    said = gate.statement(
-        db, "Use uv", channel=Channel.PERSON, actor="terminal", scope=scope, session_id=None, now_ms=T0
-    )
     made = Proposal(
         namespace=f"project.{scope.project_id}",
         key="preference.package-manager",
@@ -231,10 +228,9 @@ def verified(config: Config, folder: str) -> None:
         kind=MemoryKind.PREFERENCE,
         origin=Origin.USER_SAID,
         source="terminal",
-        evidence=(said,),
         explicit=True,
     )
-    gate.propose(db, made, Channel.PERSON, actor="terminal", scope=scope, now_ms=T0)
+    gate.tell(db, made, Channel.PERSON, actor="terminal", scope=scope, session_id=None, now_ms=T0)
     brief.write_all(db, config, T0)
     db.close()
 
@@ -369,6 +365,56 @@ def test_nothing_is_written_where_the_person_works(config: Config, own_home: Pat
 # --- one resolver, every door ---------------------------------------------------------------------
 
 
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+MCP = (
+    {"method": "initialize", "id": 1, "params": HELLO},
+    {"method": "notifications/initialized"},
+    {
+        "method": "tools/call",
+        "id": 2,
+        "params": {"name": "memory_remember", "arguments": {"key": "k", "value": "we say so"}},
+    },
+)
+"""What a client says to our server to have one memory written."""
+
+
+def told_by_servers(config: Config, folders: list[Path]) -> list[tuple[str, int]]:
+    """(answer to remember, megabytes in memory while idle) of one MCP server a folder, all running at once."""
+    own = environ(config.home, KF_RULE_CACHE_DIR=os.environ["KF_RULE_CACHE_DIR"], CLAUDECODE="1")
+    servers = [
+        subprocess.Popen(
+            [sys.executable, str(ROOT / "mcp_server.py")],
+            cwd=folder,
+            env=own,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        for folder in folders
+    ]
+    found = []
+    for server in servers:
+        assert server.stdin is not None and server.stdout is not None
+        megabytes = 0
+        for said in MCP:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n")
+            server.stdin.flush()
+            if "id" in said:
+                answer = json.loads(server.stdout.readline())
+                megabytes = megabytes or memory_mb(server.pid)
+        found.append((answer["result"]["content"][0]["text"], megabytes))
+    for server in servers:
+        server.communicate(timeout=30)
+    return found
+
+
+def memory_mb(pid: int) -> int:
+    """Resident memory now; 0 where there is no /proc."""
+    status = Path(f"/proc/{pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmRSS")), 0)
+
+
 def test_hook_command_line_and_server_file_the_same_folders_under_the_same_project(
     config: Config, own_home: Path, db: Connection
 ) -> None:
@@ -401,10 +447,13 @@ def test_hook_command_line_and_server_file_the_same_folders_under_the_same_proje
         check=True,
     )
     by_command = [json.loads(line)["scope"][-1] for line in told.stdout.splitlines()]
+    by_server = told_by_servers(config, [own_home / "tree", own_home / "link", own_home / "plain"])
     index = json.loads((config.brief_dir / "index.json").read_text())["roots"]
     assert by_hook == by_scope == by_command
     assert by_hook[0] == by_hook[1] == by_hook[2] and by_hook[3] == by_hook[4]
     assert len(set(by_hook)) == 3 and None not in by_hook
+    for (answer, mb), project in zip(by_server, [by_hook[2], by_hook[4], by_hook[5]], strict=True):
+        assert f"project.{project}/k" in answer and mb <= 90
     assert {entry["project"] for entry in index.values()} == set(by_hook)
 
 
