@@ -368,22 +368,13 @@ class Tools:
 
     def _propose(self, call: Call, proposal: Proposal) -> str:
         """What the gate made of an agent's proposal, whose evidence is that the agent said so."""
-        _check(call, proposal)
-        said = gate.statement(
+        outcome = gate.tell(
             call.db,
-            proposal.value,
-            channel=Channel.AGENT,
-            actor=_actor(call),
-            scope=call.scope,
-            session_id=call.session_id,
-            now_ms=call.now_ms,
-        )
-        outcome = gate.propose(
-            call.db,
-            replace(proposal, evidence=(said,)),
+            proposal,
             Channel.AGENT,
             actor=_actor(call),
             scope=call.scope,
+            session_id=call.session_id,
             now_ms=call.now_ms,
         )
         if outcome.memory is None or outcome.action == "refused":
@@ -421,20 +412,6 @@ class Tools:
             )
         except OSError as error:
             logger.warning("%s cannot be started: %s", script, error)
-
-
-def _check(call: Call, proposal: Proposal) -> None:
-    """Refuse what the gate would, before a statement of it is kept.
-
-    Raises: ToolError.
-    """
-    if not proposal.value or len(proposal.value) > gate.VALUE_LIMIT:
-        raise ToolError(f"A value has 1 to {gate.VALUE_LIMIT} characters; this one has {len(proposal.value)}.")
-    if not gate.KEY.fullmatch(proposal.key):
-        raise ToolError("A key has 1 to 200 printable characters, such as command.test.")
-    there = memories.find(call.db, proposal.namespace, proposal.key)
-    if there is not None and there.deleted and memories.visible(call.db, there, call.scope):
-        raise ToolError("A memory under this key was deleted: only a person brings it back. Use another key.")
 
 
 def _standing(call: Call, namespace: str | None, key: str) -> Memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -29,7 +29,7 @@ from recorder.models import (
     Trust,
 )
 from recorder.store import audit, events, findings, memories, projects, relations, sessions
-from recorder.store.db import Connection, transaction
+from recorder.store.db import Connection, attempt, transaction
 
 VALUE_LIMIT = 8_000
 KEY = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,198}[^\s\x00-\x1f\x7f])?")
@@ -103,11 +103,39 @@ def propose(
 
     A refusal is an outcome and is audited too; nothing of the refused value is kept but a keyed digest.
     """
-    writer = Writer(channel, actor, scope, now_ms, typed_is_verified)
+    return _judge(db, proposal, Writer(channel, actor, scope, now_ms, typed_is_verified), _decide)
+
+
+def tell(
+    db: Connection,
+    proposal: Proposal,
+    channel: Channel,
+    *,
+    actor: str,
+    scope: Scope,
+    session_id: str | None,
+    now_ms: int,
+) -> Outcome:
+    """Decide about what somebody says to us: its evidence is that they said it, kept as a statement of the session.
+
+    Of what is refused no statement stays either.
+    """
+
+    def keep_and_decide(db: Connection, clean: Proposal, writer: Writer) -> Outcome:
+        said = _statement(db, clean.value, writer, session_id)
+        return _decide(db, replace(clean, evidence=(said,)), writer)
+
+    return _judge(db, proposal, Writer(channel, actor, scope, now_ms), keep_and_decide)
+
+
+def _judge(
+    db: Connection, proposal: Proposal, writer: Writer, decide: Callable[[Connection, Proposal, Writer], Outcome]
+) -> Outcome:
     clean = _redacted(proposal)
     with transaction(db):
         try:
-            return _decide(db, clean, writer)
+            with attempt(db):
+                return decide(db, clean, writer)
         except GateRefused as refused:
             _audit(db, writer, "refused", f"{clean.namespace}/{clean.key}", clean.value, refused.reason)
             return Outcome("refused", None, f"{refused.reason}: {refused}")
@@ -439,49 +467,48 @@ def unlink(db: Connection, relation_id: int, *, channel: Channel, actor: str, sc
         _audit(db, writer, "unlinked", str(relation_id), found.relation, None)
 
 
-def statement(
-    db: Connection, text: str, *, channel: Channel, actor: str, scope: Scope, session_id: str | None, now_ms: int
-) -> Evidence:
-    """What somebody said to the gate, kept as an event, so that a memory can point at it; redacted."""
-    said = redacted_text(text)
-    digest = sha256(f"{channel}:{actor}:{now_ms}:{said}".encode("utf-8", "backslashreplace")).hexdigest()[:24]
+def _statement(db: Connection, said: str, writer: Writer, session_id: str | None) -> Evidence:
+    """What somebody said to the gate, kept as an event, so that a memory can point at it."""
+    told = f"{writer.channel}:{writer.actor}:{writer.now_ms}:{said}"
     session = session_id or "gate"
+    key = f"g:{session}:{sha256(told.encode('utf-8', 'backslashreplace')).hexdigest()[:24]}"
+    known = events.id_of_key(db, key)
+    if known is not None:
+        return Evidence(known, said)
     event = Event(
-        key=f"g:{session}:{digest}",
+        key=key,
         kind=EventKind.STATEMENT,
         session_id=session,
-        at_ms=now_ms,
+        at_ms=writer.now_ms,
         source=Source.GATE,
-        body={"text": said, "channel": channel.value, "actor": actor},
-        ref=f"g:{session}:{digest}",
+        body={"text": said, "channel": writer.channel.value, "actor": writer.actor},
+        ref=key,
     )
-    with transaction(db):
-        sessions.see(
-            db,
-            session,
-            first_ms=now_ms,
-            last_ms=now_ms,
-            cwd=None,
-            project_id=scope.project_id if session_id else None,
-            transcript_path=None,
-            branch=None,
-            hook_events=0,
-        )
-        event_id = events.id_of_key(db, event.key)
-        if event_id is None:
-            # The memory itself is indexed; its statement would be the same words twice.
-            event_id = events.insert(
-                db,
-                event,
-                project_id=scope.project_id,
-                scope_id=projects.scope_id(db, scope.project_id or "user"),
-                received_ms=now_ms,
-                excerpt="",
-                narrow="",
-                healed=False,
-            )
-            events.index(db, event_id - 1)
-            events.sight_all(db, [(event_id, event, None)])
+    project_id = writer.scope.project_id
+    sessions.see(
+        db,
+        session,
+        first_ms=writer.now_ms,
+        last_ms=writer.now_ms,
+        cwd=None,
+        project_id=project_id if session_id else None,
+        transcript_path=None,
+        branch=None,
+        hook_events=0,
+    )
+    # The memory itself is indexed; its statement would be the same words twice.
+    event_id = events.insert(
+        db,
+        event,
+        project_id=project_id,
+        scope_id=projects.scope_id(db, project_id or "user"),
+        received_ms=writer.now_ms,
+        excerpt="",
+        narrow="",
+        healed=False,
+    )
+    events.index(db, event_id - 1)
+    events.sight_all(db, [(event_id, event, None)])
     return Evidence(event_id, said)
 
 

@@ -103,30 +103,22 @@ def add_memory(
     at_ms: int = NOW_MS,
 ) -> Memory:
     """A memory as the gate made it. `cites`: events whose whole text it quotes; else its own statement."""
-    if cites:
-        evidence = tuple(Evidence(event.id, event.text) for event in events.get(db, cites))
-    else:
-        evidence = (
-            gate.statement(db, value, channel=channel, actor="test", scope=scope, session_id=session, now_ms=at_ms),
-        )
-    outcome = gate.propose(
-        db,
-        Proposal(
-            namespace=namespace or (f"project.{scope.project_id}" if scope.project_id else "user"),
-            key=key,
-            value=value,
-            kind=kind,
-            origin=Origin.USER_SAID,
-            source="test",
-            evidence=evidence,
-            tags=tags,
-            valid_to_ms=valid_to_ms,
-            occurred_ms=at_ms,
-        ),
-        channel,
-        actor="test",
-        scope=scope,
-        now_ms=at_ms,
+    made = Proposal(
+        namespace=namespace or (f"project.{scope.project_id}" if scope.project_id else "user"),
+        key=key,
+        value=value,
+        kind=kind,
+        origin=Origin.USER_SAID,
+        source="test",
+        evidence=tuple(Evidence(event.id, event.text) for event in events.get(db, cites)),
+        tags=tags,
+        valid_to_ms=valid_to_ms,
+        occurred_ms=at_ms,
     )
+    by = {"actor": "test", "scope": scope, "now_ms": at_ms}
+    if cites:
+        outcome = gate.propose(db, made, channel, **by)
+    else:
+        outcome = gate.tell(db, made, channel, session_id=session, **by)
     assert outcome.memory is not None, outcome
     return outcome.memory

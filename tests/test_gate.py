@@ -216,20 +216,20 @@ def test_what_may_not_be_written_is_refused_with_a_reason_and_audited_without_it
     assert list(db.execute("select id from memories")) == []
 
 
+def test_of_a_word_that_is_refused_nothing_stays_but_the_audit_row(db: Connection, project: str) -> None:
+    before = events.count(db)
+    given = proposal(project, "x" * 9000, evidence=())
+    outcome = gate.tell(db, given, **AGENT, scope=Scope(project), session_id="s9", now_ms=T0)
+    assert (outcome.action, events.count(db)) == ("refused", before)
+    assert list(db.execute("select id from sessions where id = 's9'")) == []
+    assert [row[0] for row in db.execute("select reason from audit")] == ["size"]
+
+
 def test_an_agents_word_about_the_person_is_seen_in_its_project_only_until_verified(
     db: Connection, project: str
 ) -> None:
-    said = gate.statement(
-        db,
-        "The user likes tabs",
-        channel=Channel.AGENT,
-        actor="task:s1",
-        scope=Scope(project),
-        session_id="s1",
-        now_ms=T0,
-    )
-    given = proposal(project, "The user likes tabs", namespace="user", key="preference.tabs", evidence=(said,))
-    put(db, given, Channel.AGENT, project)
+    given = proposal(project, "The user likes tabs", namespace="user", key="preference.tabs", evidence=())
+    gate.tell(db, given, **AGENT, scope=Scope(project), session_id="s1", now_ms=T0)
     elsewhere = Scope("elsewhere-11111111")
     assert [m.key for m in memories.listing(db, Scope(project))] == ["preference.tabs"]
     assert memories.listing(db, elsewhere) == []
@@ -269,10 +269,8 @@ def test_outside_the_scope_a_memory_answers_like_one_that_does_not_exist(db: Con
 
 def test_a_secret_in_a_value_is_redacted_before_it_is_stored(db: Connection, project: str, config: Config) -> None:
     secret = "gh" + "p_" + "Zq3" * 12
-    said = gate.statement(
-        db, f"deploy with {secret}", channel=Channel.AGENT, actor="a", scope=Scope(project), session_id="s1", now_ms=T0
-    )
-    put(db, proposal(project, f"deploy with {secret}", evidence=(said,)), Channel.AGENT, project)
+    given = proposal(project, f"deploy with {secret}", evidence=())
+    gate.tell(db, given, **AGENT, scope=Scope(project), session_id="s1", now_ms=T0)
     db.execute("pragma wal_checkpoint(truncate)").get
     assert secret.encode() not in config.db_path.read_bytes()
     assert current(db, project)[0].startswith("deploy with [redacted")

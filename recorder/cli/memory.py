@@ -122,17 +122,8 @@ def remember(
     """Write a memory: as a person, or as the agent where Claude Code runs the command."""
     with desk() as here:
         scope = here.scope(project, register=True)
-        said = gate.statement(
-            here.db,
-            value,
-            channel=here.channel,
-            actor=here.actor,
-            scope=scope,
-            session_id=here.environ.get("CLAUDE_CODE_SESSION_ID"),
-            now_ms=here.now_ms,
-        )
         person = here.channel is Channel.PERSON
-        outcome = gate.propose(
+        outcome = gate.tell(
             here.db,
             Proposal(
                 namespace=address(scope, namespace),
@@ -141,7 +132,6 @@ def remember(
                 kind=kind,
                 origin=Origin.USER_SAID if person else Origin.ASSISTANT_SAID,
                 source=here.actor,
-                evidence=(said,),
                 tags=tuple(tag.strip() for tag in tags.split(",") if tag.strip()),
                 importance=0.7 if person else 0.5,
                 valid_from_ms=_ms(valid_from),
@@ -151,6 +141,7 @@ def remember(
             here.channel,
             actor=here.actor,
             scope=scope,
+            session_id=here.environ.get("CLAUDE_CODE_SESSION_ID"),
             now_ms=here.now_ms,
         )
         _tell(outcome, as_json)

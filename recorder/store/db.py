@@ -103,6 +103,13 @@ def transaction(db: Connection) -> Iterator[None]:
     db.execute("commit")
 
 
+@contextmanager
+def attempt(db: Connection) -> Iterator[None]:
+    """A part of a transaction that is taken back when it raises, while the rest goes on."""
+    with db:  # a savepoint: https://rogerbinns.github.io/apsw/connection.html#apsw.Connection.__enter__
+        yield
+
+
 def has_vec(db: Connection) -> bool:
     """Whether sqlite-vec is there to be used on this connection."""
     try:
