@@ -19,6 +19,10 @@ class _Woken(FileSystemEventHandler):
     def on_moved(self, event: FileSystemEvent) -> None:
         self.wake()
 
+    def on_created(self, event: FileSystemEvent) -> None:
+        # What watchdog calls a file that was moved here from a folder nobody watches, as hooks do.
+        self.wake()
+
     def on_closed(self, event: FileSystemEvent) -> None:
         self.wake()
 
