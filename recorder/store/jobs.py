@@ -47,8 +47,11 @@ def claim(db: Connection, now_ms: int) -> Job | None:
     """The job that has been due the longest, leased to the caller; jobs whose lease ran out are due again."""
     rows = db.execute(
         "update jobs set state = 'running', attempts = attempts + 1, lease_until_ms = ?1 + ?2, again = 0"
-        " where id = (select id from jobs where (state = 'queued' and due_ms <= ?1)"
-        " or (state = 'running' and lease_until_ms < ?1) order by due_ms, id limit 1)"
+        " where id = (select id from ("
+        "select * from (select id, due_ms from jobs where state = 'queued' and due_ms <= ?1"
+        " order by due_ms, id limit 1)"
+        " union all select id, due_ms from jobs where state = 'running' and lease_until_ms < ?1)"
+        " order by due_ms, id limit 1)"
         " returning id, kind, subject, attempts, due_ms",
         (now_ms, LEASE_MS),
     )
@@ -98,8 +101,8 @@ def revive(db: Connection, now_ms: int, kind: str | None = None) -> int:
 def next_due_ms(db: Connection) -> int | None:
     """When the next job is due, or the next lease runs out."""
     rows = db.execute(
-        "select min(case when state = 'queued' then due_ms else lease_until_ms end) from jobs"
-        " where state in ('queued', 'running')"
+        "select min(due_ms) from (select min(due_ms) as due_ms from jobs where state = 'queued'"
+        " union all select min(lease_until_ms) from jobs where state = 'running')"
     )
     for (due,) in rows:
         return None if due is None else int(due)

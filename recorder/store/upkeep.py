@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from recorder.store.db import Connection, checkpoint, transaction
 
 BODIES_A_STEP = 500
@@ -35,22 +37,32 @@ def bound_size(db: Connection, max_mb: int) -> int:
     memories are never touched here.
     """
     gone = 0
+    waiting: list[int] = []
     for _ in range(STEPS):
         if size_bytes(db) <= max_mb * MB:
             break
+        # One look at all events serves every step.
+        waiting = waiting or _let_go_first(db, BODIES_A_STEP * STEPS)
+        step, waiting = waiting[:BODIES_A_STEP], waiting[BODIES_A_STEP:]
+        if not step:
+            break
         with transaction(db):
             db.execute(
-                "update events set body = x'', codec = 'gone' where id in (select e.id from events e"
-                " where e.kind in ('tool_call', 'other') and e.codec <> 'gone'"
-                " and not exists (select 1 from memory_evidence m where m.event_id = e.id)"
-                " order by e.at_ms limit ?)",
-                (BODIES_A_STEP,),
+                "update events set body = x'', codec = 'gone' where id in (select value from json_each(?)) and"
+                " not exists (select 1 from memory_evidence m where m.event_id = events.id)",
+                (json.dumps(step),),
             )
-            changed = db.changes()
-        if not changed:
-            break
-        gone += changed
+            gone += db.changes()
     return gone
+
+
+def _let_go_first(db: Connection, limit: int) -> list[int]:
+    rows = db.execute(
+        "select e.id from events e where e.kind in ('tool_call', 'other') and e.codec <> 'gone'"
+        " and not exists (select 1 from memory_evidence m where m.event_id = e.id) order by e.at_ms limit ?",
+        (limit,),
+    )
+    return [event_id for (event_id,) in rows]
 
 
 def shrink(db: Connection, pages: int = 2000) -> None:

@@ -48,6 +48,7 @@ create table sessions (
     hook_events integer not null default 0
 );
 create index sessions_by_last on sessions (last_ms);
+create index sessions_open on sessions (last_ms) where closed_ms is null;
 
 -- One row a thing that happened. The text that search indexes stands in excerpt, once.
 create table events (
@@ -115,6 +116,7 @@ create table cursors (
     state text not null default '{}',
     read_ms integer not null
 );
+create index cursors_by_session on cursors (session_id);
 
 -- A tool use whose result has not come yet: an Event as JSON, redacted.
 create table open_calls (
