@@ -523,11 +523,12 @@ def _redactor() -> Redactor:
 
 
 def _redacted(proposal: Proposal) -> Proposal:
+    value, key, *tags = _redactor().texts([proposal.value, proposal.key, *proposal.tags[:20]])
     return replace(
         proposal,
-        value=redacted_text(proposal.value),
-        key=redacted_text(proposal.key),
-        tags=tuple(redacted_text(tag)[:60] for tag in proposal.tags[:20]),
+        value=value,
+        key=key,
+        tags=tuple(tag[:60] for tag in tags),
         importance=min(1.0, max(0.0, proposal.importance)),
         confidence=min(1.0, max(0.0, proposal.confidence)),
     )
@@ -598,7 +599,7 @@ def _audit(db: Connection, writer: Writer, action: str, subject: str, detail: st
         actor=writer.actor,
         channel=writer.channel.value,
         action=action,
-        subject=audit.keyed_digest(db, subject, writer.now_ms),
+        subject=subject,
         detail=json.dumps([subject, detail]),
         reason=reason,
     )

@@ -28,9 +28,10 @@ class Verdict:
 def append(
     db: Connection, *, at_ms: int, actor: str, channel: str, action: str, subject: str, detail: str, reason: str | None
 ) -> None:
-    """Add a row. `detail` is kept as a keyed digest only. Runs inside the caller's transaction."""
-    previous = _last(db)
-    fields = (at_ms, actor, channel, action, subject, keyed_digest(db, detail, at_ms), reason)
+    """Add a row. Of `subject` and `detail` a keyed digest is kept and nothing else. Runs inside the caller's
+    transaction."""
+    previous, key = _last(db), _key(db, at_ms)
+    fields = (at_ms, actor, channel, action, _keyed(key, subject), _keyed(key, detail), reason)
     db.execute(
         "insert into audit (at_ms, actor, channel, action, subject, detail_digest, reason, previous, digest)"
         " values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -51,15 +52,18 @@ def verify(db: Connection) -> Verdict:
     return Verdict("pass" if rows else "unverified", rows)
 
 
-def keyed_digest(db: Connection, text: str, now_ms: int, purpose: str = "audit") -> str:
-    """HMAC of the text under this database's own key, made at first use: `<key id>:<hex>`."""
-    rows = list(db.execute("select id, secret from keys where purpose = ? order by id desc limit 1", (purpose,)))
-    if not rows:
-        secret = secrets.token_bytes(32)
-        db.execute("insert into keys (purpose, secret, created_ms) values (?, ?, ?)", (purpose, secret, now_ms))
-        rows = [(db.last_insert_rowid(), secret)]
-    key_id, secret = rows[0]
-    return f"{key_id}:{hmac.new(secret, text.encode('utf-8', 'backslashreplace'), sha256).hexdigest()}"
+def _key(db: Connection, now_ms: int) -> tuple[int, bytes]:
+    """(id, secret) of this database's own key, made at first use."""
+    for key_id, secret in db.execute("select id, secret from keys where purpose = 'audit' order by id desc limit 1"):
+        return key_id, secret
+    fresh = secrets.token_bytes(32)
+    db.execute("insert into keys (purpose, secret, created_ms) values ('audit', ?, ?)", (fresh, now_ms))
+    return db.last_insert_rowid(), fresh
+
+
+def _keyed(key: tuple[int, bytes], text: str) -> str:
+    """HMAC of the text: `<key id>:<hex>`."""
+    return f"{key[0]}:{hmac.digest(key[1], text.encode('utf-8', 'backslashreplace'), 'sha256').hex()}"
 
 
 def _last(db: Connection) -> str:

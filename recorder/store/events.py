@@ -135,8 +135,9 @@ class Known:
         self.refs, self.keys, self.uuids = refs, keys, uuids
 
     def first_time(self, event: Event) -> bool:
-        """False when this very file or record was taken in before."""
-        return (event.source.value, event.ref) not in self.refs
+        """False when this very spool file was taken in before. Of a transcript the place says nothing: the file may be
+        another one by now, and what is the same is told by key and record."""
+        return event.source is not Source.HOOK or (event.source.value, event.ref) not in self.refs
 
     def id_of(self, event: Event) -> int | None:
         """The event stored under the same key, or made from the same record under any session."""
@@ -196,7 +197,7 @@ def sight_all(db: Connection, seen: Iterable[tuple[int, Event, object]]) -> None
     """Note where events were seen, and what only that source knew of them."""
     db.executemany(
         "insert into sightings (event_id, source, ref, uuid, session_id, at_ms, extra) values (?, ?, ?, ?, ?, ?, ?)"
-        " on conflict (source, ref) do nothing",
+        " on conflict do nothing",
         [
             (
                 event_id,

@@ -197,3 +197,11 @@ def test_a_secret_reaches_no_byte_of_the_database(db: Connection, config: Config
     db.execute("pragma wal_checkpoint(truncate)").get
     assert secret.encode() not in config.db_path.read_bytes()
     assert EventKind.TOOL_CALL == events.of_session(db, "s1")[0].kind
+
+
+def test_another_file_at_the_same_place_is_taken_in_whole(db: Connection, config: Config, folder: str) -> None:
+    first = from_transcript(event_of(prompt("one", cwd=folder)), uuid="u1", ref="t:0")
+    other = from_transcript(event_of(prompt("two", prompt_id="p2", cwd=folder)), uuid="u2", ref="t:0")
+    take(db, config, [first])
+    assert take(db, config, [other]).new == 1
+    assert [event.uuid for event in events.of_session(db, "s1")] == ["u1", "u2"]

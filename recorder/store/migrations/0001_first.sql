@@ -93,7 +93,7 @@ create table sightings (
     at_ms integer not null,
     extra text                           -- JSON: what only this source knew
 );
-create unique index sightings_by_ref on sightings (source, ref);
+create unique index sightings_by_ref on sightings (source, ref, event_id);
 create index sightings_by_event on sightings (event_id);
 create index sightings_by_uuid on sightings (uuid) where uuid is not null;
 
