@@ -19,7 +19,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from recorder import config, embed, gate
+from recorder import config, embed, gate, redaction
 from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
 from recorder.models import Channel, Hit, Memory, MemoryKind, Origin, Proposal, Recall, Scope, StoredEvent, Trust
 from recorder.recall import fence, rank, timeline
@@ -331,6 +331,7 @@ class Tools:
                 scope=call.scope,
                 reason=reason,
                 now_ms=call.now_ms,
+                redact=redaction.by_worker(call.config.home),
             )
             if outcome.action == "finding":
                 return f"Not deleted: {fence.line(outcome.reason)}."
@@ -357,6 +358,7 @@ class Tools:
                 actor=_actor(call),
                 scope=call.scope,
                 now_ms=call.now_ms,
+                redact=redaction.by_worker(call.config.home),
             )
             return f"Linked m{source.id} with m{target.id}: link {link_id}."
 
@@ -376,6 +378,7 @@ class Tools:
             scope=call.scope,
             session_id=call.session_id,
             now_ms=call.now_ms,
+            redact=redaction.by_worker(call.config.home),
         )
         if outcome.memory is None or outcome.action == "refused":
             raise ToolError(f"Not remembered. {fence.cut(fence.line(outcome.reason), 300)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -51,6 +51,9 @@ NEVER_A_PREFERENCE = frozenset({Origin.TOOL_OUTPUT, Origin.FILE_CONTENT})
 
 SESSIONS_TO_VERIFY = 2
 
+Redact = Callable[[Sequence[str]], list[str]]
+"""Texts without their secrets: asked for before a transaction begins, for it may wait."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -71,6 +74,16 @@ class Writer:
     scope: Scope
     now_ms: int
     typed_is_verified: bool = True
+
+
+@cache
+def _redactor() -> Redactor:
+    return Redactor(Capture())
+
+
+def redact_here(texts: Sequence[str]) -> list[str]:
+    """The texts without secrets, by the rules loaded into this process."""
+    return _redactor().texts(texts)
 
 
 def canonical(value: str) -> str:
@@ -98,12 +111,13 @@ def propose(
     scope: Scope,
     now_ms: int,
     typed_is_verified: bool = True,
+    redact: Redact = redact_here,
 ) -> Outcome:
     """Decide about one proposal, in one transaction with its history and its audit row.
 
     A refusal is an outcome and is audited too; nothing of the refused value is kept but a keyed digest.
     """
-    return _judge(db, proposal, Writer(channel, actor, scope, now_ms, typed_is_verified), _decide)
+    return _judge(db, _redacted(proposal, redact), Writer(channel, actor, scope, now_ms, typed_is_verified), _decide)
 
 
 def tell(
@@ -115,6 +129,7 @@ def tell(
     scope: Scope,
     session_id: str | None,
     now_ms: int,
+    redact: Redact = redact_here,
 ) -> Outcome:
     """Decide about what somebody says to us: its evidence is that they said it, kept as a statement of the session.
 
@@ -125,13 +140,12 @@ def tell(
         said = _statement(db, clean.value, writer, session_id)
         return _decide(db, replace(clean, evidence=(said,)), writer)
 
-    return _judge(db, proposal, Writer(channel, actor, scope, now_ms), keep_and_decide)
+    return _judge(db, _redacted(proposal, redact), Writer(channel, actor, scope, now_ms), keep_and_decide)
 
 
 def _judge(
-    db: Connection, proposal: Proposal, writer: Writer, decide: Callable[[Connection, Proposal, Writer], Outcome]
+    db: Connection, clean: Proposal, writer: Writer, decide: Callable[[Connection, Proposal, Writer], Outcome]
 ) -> Outcome:
-    clean = _redacted(proposal)
     with transaction(db):
         try:
             with attempt(db):
@@ -341,12 +355,14 @@ def delete(
     reason: str | None,
     now_ms: int,
     expected_version: int | None = None,
+    redact: Redact = redact_here,
 ) -> Outcome:
     """Hide the memory; it can be restored. From a channel that what stands there outranks: a proposal to delete.
 
     Raises: NotFound, Conflict.
     """
     writer = Writer(channel, actor, scope, now_ms)
+    why = _clean(reason, redact)
     with transaction(db):
         current = _standing_at(db, namespace, key, scope, expected_version)
         if current.deleted:
@@ -358,13 +374,13 @@ def delete(
                 memory_id=current.id,
                 project_id=current.project_id,
                 proposal={"actor": actor, "channel": channel.value},
-                reason=redacted_text(reason or "no reason given"),
+                reason=why or "no reason given",
                 now_ms=now_ms,
             )
-            _audit(db, writer, "delete_proposed", _address(current), current.value, reason)
+            _audit(db, writer, "delete_proposed", _address(current), current.value, why)
             return Outcome("finding", current, "a person verified this: the wish to delete it waits in the review")
         memories.set_deleted(db, current.id, now_ms, channel.value)
-        return _noted(db, current, writer, "deleted", reason)
+        return _noted(db, current, writer, "deleted", why)
 
 
 def restore(
@@ -383,6 +399,7 @@ def restore(
     Raises: NotFound, GateRefused.
     """
     writer = Writer(channel, actor, scope, now_ms)
+    why = _clean(reason)
     with transaction(db):
         current = _standing_at(db, namespace, key, scope, None)
         if not current.deleted:
@@ -390,7 +407,7 @@ def restore(
         if channel is not Channel.PERSON and memories.deleted_by(db, current.id) == Channel.PERSON.value:
             raise GateRefused("ceiling", f"a person deleted {key}: only a person restores it")
         memories.set_deleted(db, current.id, None, None)
-        return _noted(db, current, writer, "restored", reason)
+        return _noted(db, current, writer, "restored", why)
 
 
 def approve(
@@ -401,6 +418,7 @@ def approve(
     Raises: NotFound.
     """
     writer = Writer(Channel.PERSON, actor, scope, now_ms)
+    why = _clean(reason)
     with transaction(db):
         current = _standing_at(db, namespace, key, scope, None)
         if current.trust is Trust.VERIFIED:
@@ -410,7 +428,7 @@ def approve(
             db, current.id, _as_proposal(current), trust=Trust.VERIFIED, channel=Channel.PERSON, now_ms=now_ms
         )
         memories.add_evidence(db, version_id, kept)
-        return _noted(db, replace(current, version_id=version_id), writer, "approved", reason)
+        return _noted(db, replace(current, version_id=version_id), writer, "approved", why)
 
 
 def pin(db: Connection, namespace: str, key: str, *, actor: str, scope: Scope, pinned: bool, now_ms: int) -> Outcome:
@@ -435,13 +453,14 @@ def link(
     actor: str,
     scope: Scope,
     now_ms: int,
+    redact: Redact = redact_here,
 ) -> int:
     """The id of the link between two memories the caller sees.
 
     Raises: NotFound, GateRefused.
     """
     writer = Writer(channel, actor, scope, now_ms)
-    name = redacted_text(relation).strip()
+    name = redact([relation])[0].strip()
     if not re.fullmatch(r"[\w .:-]{1,60}", name):
         raise GateRefused("relation", f"{relation[:60]!r} is no relation: 1 to 60 letters, digits or '_ .:-'")
     with transaction(db):
@@ -512,18 +531,8 @@ def _statement(db: Connection, said: str, writer: Writer, session_id: str | None
     return Evidence(event_id, said)
 
 
-def redacted_text(text: str) -> str:
-    """The text without secrets."""
-    return _redactor().text(text)
-
-
-@cache
-def _redactor() -> Redactor:
-    return Redactor(Capture())
-
-
-def _redacted(proposal: Proposal) -> Proposal:
-    value, key, *tags = _redactor().texts([proposal.value, proposal.key, *proposal.tags[:20]])
+def _redacted(proposal: Proposal, redact: Redact) -> Proposal:
+    value, key, *tags = redact([proposal.value, proposal.key, *proposal.tags[:20]])
     return replace(
         proposal,
         value=value,
@@ -572,8 +581,11 @@ def _may_not_touch(db: Connection, current: Memory, channel: Channel) -> bool:
     )
 
 
-def _noted(db: Connection, memory: Memory, writer: Writer, action: str, reason: str | None) -> Outcome:
-    why = None if reason is None else redacted_text(reason)
+def _clean(reason: str | None, redact: Redact = redact_here) -> str | None:
+    return None if reason is None else redact([reason])[0]
+
+
+def _noted(db: Connection, memory: Memory, writer: Writer, action: str, why: str | None) -> Outcome:
     memories.add_history(
         db,
         memory.id,

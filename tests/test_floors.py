@@ -16,7 +16,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("recorder.config", "recorder.models", "recorder.worker_socket"),
     ("recorder.store",),
     ("recorder.capture",),
-    ("recorder.gate", "recorder.recall", "recorder.embed", "recorder.claude_auto"),
+    ("recorder.gate", "recorder.redaction", "recorder.recall", "recorder.embed", "recorder.claude_auto"),
     ("worker",),
     (
         "recorder.web",

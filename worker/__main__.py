@@ -40,6 +40,9 @@ def answers(loop: Loop, settings: config.Config) -> dict[str, Any]:
             raise StoreError(wish.error)
         return {"done": done, "taken": wish.taken}
 
+    def redact(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"texts": loop.redactor.texts([str(text) for text in asked.get("texts", [])][:64])}
+
     def status(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"pid": os.getpid(), **loop.status()}
 
@@ -48,7 +51,7 @@ def answers(loop: Loop, settings: config.Config) -> dict[str, Any]:
         loop.wake.set()
         return {}
 
-    return {"embed": embed, "drain": drain, "status": status, "stop": stop}
+    return {"embed": embed, "redact": redact, "drain": drain, "status": status, "stop": stop}
 
 
 def main() -> int:

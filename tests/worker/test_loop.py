@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import worker_socket
+from recorder import redaction, worker_socket
 from recorder.capture import spool
 from recorder.capture.redact import Redactor
 from recorder.config import Config
@@ -428,3 +428,15 @@ def test_a_stop_hook_makes_the_turn_a_memory_with_its_quote(config: Config, own_
     )
     db.close()
     assert rows and all("pytest -q" in value and "pytest -q" in quote for value, quote in rows)
+
+
+def test_the_worker_takes_secrets_out_for_those_who_ask_and_nobody_needs_it_to(
+    config: Config, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    secret = "gh" + "p_" + "Zq3" * 12
+    redact = redaction.by_worker(config.home)
+    alone = redact([f"use {secret}", "nothing here"])
+    workers.append(start(config))
+    until(lambda: answers(config))
+    assert redact([f"use {secret}", "nothing here"]) == alone
+    assert secret not in alone[0] and alone[1] == "nothing here"
