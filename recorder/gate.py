@@ -411,13 +411,21 @@ def restore(
 
 
 def approve(
-    db: Connection, namespace: str, key: str, *, actor: str, scope: Scope, reason: str | None, now_ms: int
+    db: Connection,
+    namespace: str,
+    key: str,
+    *,
+    channel: Channel,
+    actor: str,
+    scope: Scope,
+    reason: str | None,
+    now_ms: int,
 ) -> Outcome:
     """A person says the value is right: a new version of it, verified.
 
-    Raises: NotFound.
+    Raises: NotFound, GateRefused.
     """
-    writer = Writer(Channel.PERSON, actor, scope, now_ms)
+    writer = _person(Writer(channel, actor, scope, now_ms), "approves")
     why = _clean(reason)
     with transaction(db):
         current = _standing_at(db, namespace, key, scope, None)
@@ -425,22 +433,42 @@ def approve(
             return Outcome("unchanged", current)
         kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, current.version_id)]
         version_id = memories.add_version(
-            db, current.id, _as_proposal(current), trust=Trust.VERIFIED, channel=Channel.PERSON, now_ms=now_ms
+            db, current.id, _as_proposal(current), trust=Trust.VERIFIED, channel=channel, now_ms=now_ms
         )
         memories.add_evidence(db, version_id, kept)
         return _noted(db, replace(current, version_id=version_id), writer, "approved", why)
 
 
-def pin(db: Connection, namespace: str, key: str, *, actor: str, scope: Scope, pinned: bool, now_ms: int) -> Outcome:
+def pin(
+    db: Connection,
+    namespace: str,
+    key: str,
+    *,
+    channel: Channel,
+    actor: str,
+    scope: Scope,
+    pinned: bool,
+    now_ms: int,
+) -> Outcome:
     """Let the memory go first in the brief, or no longer.
 
-    Raises: NotFound.
+    Raises: NotFound, GateRefused.
     """
-    writer = Writer(Channel.PERSON, actor, scope, now_ms)
+    writer = _person(Writer(channel, actor, scope, now_ms), "pins")
     with transaction(db):
         current = _standing_at(db, namespace, key, scope, None)
         memories.set_pinned(db, current.id, pinned)
         return _noted(db, current, writer, "pinned" if pinned else "unpinned", None)
+
+
+def _person(writer: Writer, does: str) -> Writer:
+    """The writer, who must be a person.
+
+    Raises: GateRefused.
+    """
+    if writer.channel is not Channel.PERSON:
+        raise GateRefused("ceiling", f"only a person {does}: do it in a terminal outside Claude Code")
+    return writer
 
 
 def link(

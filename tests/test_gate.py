@@ -234,10 +234,8 @@ def test_an_agents_word_about_the_person_is_seen_in_its_project_only_until_verif
     assert [m.key for m in memories.listing(db, Scope(project))] == ["preference.tabs"]
     assert memories.listing(db, elsewhere) == []
     with pytest.raises(NotFound):
-        gate.approve(db, "user", "preference.tabs", actor="x", scope=elsewhere, reason=None, now_ms=T0)
-    gate.approve(
-        db, "user", "preference.tabs", actor="terminal", scope=Scope(project), reason="so it is", now_ms=T0 + 1
-    )
+        gate.approve(db, "user", "preference.tabs", **PERSON, scope=elsewhere, reason=None, now_ms=T0)
+    gate.approve(db, "user", "preference.tabs", **PERSON, scope=Scope(project), reason="so it is", now_ms=T0 + 1)
     assert [m.key for m in memories.listing(db, elsewhere)] == ["preference.tabs"]
 
 
@@ -284,3 +282,14 @@ def test_the_audit_chain_passes_and_names_the_first_row_that_was_tampered_with(d
     db.execute("drop trigger audit_no_update")
     db.execute("update audit set actor = 'somebody else' where id = 3")
     assert audit.verify(db) == audit.Verdict("fail", 2, 3)
+
+
+@pytest.mark.parametrize("channel", [c for c in Channel if c is not Channel.PERSON])
+def test_only_a_person_approves_and_pins(db: Connection, project: str, channel: Channel) -> None:
+    put(db, proposal(project), Channel.AGENT, project)
+    where = (f"project.{project}", "command.test")
+    by = {"channel": channel, "actor": "x", "scope": Scope(project), "now_ms": T0}
+    for verb, more in ((gate.approve, {"reason": None}), (gate.pin, {"pinned": True})):
+        with pytest.raises(GateRefused, match="only a person"):
+            verb(db, *where, **by, **more)
+    assert current(db, project)[1:] == (Trust.CANDIDATE, 1)

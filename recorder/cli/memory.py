@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -280,26 +281,21 @@ def why(namespace: Namespace, key: Key, project: Project = None, as_json: Json =
             out.print(Text(f"  “{plain(str(cited['quote']))}”"))
 
 
+def _change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project: Path | None, as_json: bool) -> None:
+    """Let the gate do one thing to one memory, and tell what came of it."""
+    with desk() as here:
+        scope = here.scope(project)
+        where = address(scope, namespace)
+        by = {"channel": here.channel, "actor": here.actor, "scope": scope, "now_ms": here.now_ms}
+        _tell(verb(here.db, where, key, **by), as_json)
+
+
 @app.command()
 def delete(
     namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
 ) -> None:
     """Hide a memory; `restore` brings it back, nothing automatic does."""
-    with desk() as here:
-        scope = here.scope(project)
-        _tell(
-            gate.delete(
-                here.db,
-                address(scope, namespace),
-                key,
-                channel=here.channel,
-                actor=here.actor,
-                scope=scope,
-                reason=reason,
-                now_ms=here.now_ms,
-            ),
-            as_json,
-        )
+    _change(partial(gate.delete, reason=reason), namespace, key, project, as_json)
 
 
 @app.command()
@@ -307,21 +303,7 @@ def restore(
     namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
 ) -> None:
     """Show a deleted memory again."""
-    with desk() as here:
-        scope = here.scope(project)
-        _tell(
-            gate.restore(
-                here.db,
-                address(scope, namespace),
-                key,
-                channel=here.channel,
-                actor=here.actor,
-                scope=scope,
-                reason=reason,
-                now_ms=here.now_ms,
-            ),
-            as_json,
-        )
+    _change(partial(gate.restore, reason=reason), namespace, key, project, as_json)
 
 
 @app.command()
@@ -329,21 +311,7 @@ def approve(
     namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
 ) -> None:
     """Say that a candidate is right: it is verified from now on."""
-    with desk() as here:
-        _persons_only(here)
-        scope = here.scope(project)
-        _tell(
-            gate.approve(
-                here.db,
-                address(scope, namespace),
-                key,
-                actor=here.actor,
-                scope=scope,
-                reason=reason,
-                now_ms=here.now_ms,
-            ),
-            as_json,
-        )
+    _change(partial(gate.approve, reason=reason), namespace, key, project, as_json)
 
 
 @app.command()
@@ -355,26 +323,7 @@ def pin(
     as_json: Json = False,
 ) -> None:
     """Let a verified memory go first in the brief."""
-    with desk() as here:
-        _persons_only(here)
-        scope = here.scope(project)
-        _tell(
-            gate.pin(
-                here.db,
-                address(scope, namespace),
-                key,
-                actor=here.actor,
-                scope=scope,
-                pinned=not off,
-                now_ms=here.now_ms,
-            ),
-            as_json,
-        )
-
-
-def _persons_only(here: Desk) -> None:
-    if here.channel is not Channel.PERSON:
-        raise RecorderError("only a person approves and pins: run this in a terminal outside Claude Code")
+    _change(partial(gate.pin, pinned=not off), namespace, key, project, as_json)
 
 
 @app.command("findings")

@@ -154,7 +154,9 @@ def test_an_agents_word_on_the_user_stays_in_the_project_it_came_from(db: store.
     memory = add_memory(db, A, "preference.editor", "Prefers helix.", namespace="user", channel=Channel.AGENT)
     assert found(search.words, db, A, "helix") == [("memory", memory.id)]
     assert found(search.words, db, B, "helix") == []
-    gate.approve(db, "user", "preference.editor", actor="test", scope=A, reason=None, now_ms=NOW_MS + 1)
+    gate.approve(
+        db, "user", "preference.editor", channel=Channel.PERSON, actor="test", scope=A, reason=None, now_ms=NOW_MS + 1
+    )
     assert [row.id for row in search.words(db, B, "helix", 5, now_ms=NOW_MS + 2)] == [memory.id]
 
 
