@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -113,6 +114,8 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     home: Path
+    claude_dirs: tuple[Path, ...] = Field(default_factory=lambda: claude_dirs(os.environ, None))
+    """Where Claude Code keeps its own files: what a transcript elsewhere says of who typed is not believed."""
     capture: Capture = Capture()
     store: Store = Store()
     worker: Worker = Worker()
@@ -167,6 +170,19 @@ def home_of(environ: Mapping[str, str]) -> Path:
     return Path(os.path.abspath(named or os.path.join(user, ".recorder")))
 
 
+def claude_dirs(environ: Mapping[str, str], home: Path | None) -> tuple[Path, ...]:
+    """Claude Code's folders: `CLAUDE_CONFIG_DIR`, `~/.claude`, and those whose settings name our hooks."""
+    user = Path(environ.get("HOME") or os.path.expanduser("~"))
+    named = environ.get("CLAUDE_CONFIG_DIR")
+    found = [*([Path(named)] if named else []), user / ".claude"]
+    try:
+        files = json.loads((home / "install.json").read_bytes())["files"] if home else []
+        found += [Path(file["path"]).parent for file in files if Path(file["path"]).name == "settings.json"]
+    except (OSError, ValueError, KeyError, TypeError):  # never installed, or not ours to mend
+        pass
+    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in found))
+
+
 def load(environ: Mapping[str, str]) -> Config:
     """The settings in force.
 
@@ -190,7 +206,7 @@ def load(environ: Mapping[str, str]) -> Config:
             if text is not None:
                 values[name][field] = text.split(os.pathsep) if field == "ignore_paths" else text
     try:
-        return Config(home=home, warnings=warnings, **values)
+        return Config(home=home, claude_dirs=claude_dirs(environ, home), warnings=warnings, **values)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][:2])

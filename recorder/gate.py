@@ -168,13 +168,37 @@ def _decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     current = memories.find(db, proposal.namespace, proposal.key)
     if current is None:
         return _create(db, proposal, writer, trust, cited)
-    if current.deleted and writer.channel is not Channel.PERSON:
-        raise GateRefused("deleted", f"{current.key} was deleted: only a person brings it back")
-    if canonical(current.value) == canonical(proposal.value) and not current.deleted:
+    same = canonical(current.value) == canonical(proposal.value)
+    if current.deleted:
+        return _at_deleted(db, current, proposal, writer, trust, cited, same=same)
+    if same:
         return _corroborate(db, current, proposal, writer, trust, cited)
     if _outranked(db, current, proposal, writer, trust):
-        return _open_finding(db, current, proposal, writer)
+        return _open_finding(
+            db, current, proposal, writer, "something of higher standing, or said later, stands under this key"
+        )
     return _supersede(db, current, proposal, writer, trust, cited)
+
+
+def _at_deleted(
+    db: Connection,
+    current: Memory,
+    proposal: Proposal,
+    writer: Writer,
+    trust: Trust,
+    cited: list[StoredEvent],
+    *,
+    same: bool,
+) -> Outcome:
+    """What becomes of a proposal where a memory was deleted: a person's later words stand, another value waits for a
+    person, and the deleted value does not come back by itself."""
+    said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
+    later = writer.channel is Channel.USER_SAID and said_ms > memories.deleted_ms(db, current.id)
+    if writer.channel is Channel.PERSON or (later and trust is Trust.VERIFIED):
+        return _supersede(db, current, proposal, writer, trust, cited)
+    if same:
+        raise GateRefused("deleted", f"{current.key} was deleted: only a person brings it back")
+    return _open_finding(db, current, proposal, writer, f"{current.key} was deleted, and something else is proposed")
 
 
 def _check_address(db: Connection, namespace: str, key: str, writer: Writer) -> None:
@@ -224,7 +248,8 @@ def _trust(proposal: Proposal, writer: Writer, cited: list[StoredEvent]) -> Trus
         return Trust.VERIFIED
     if writer.channel is Channel.USER_SAID and _typed(cited) and proposal.explicit and writer.typed_is_verified:
         return Trust.VERIFIED
-    if writer.channel is Channel.OBSERVED and len({event.session_id for event in cited}) >= SESSIONS_TO_VERIFY:
+    seen = {event.session_id for event in cited if event.kind is EventKind.TOOL_CALL}
+    if writer.channel is Channel.OBSERVED and len(seen) >= SESSIONS_TO_VERIFY:
         return Trust.VERIFIED
     return Trust.CANDIDATE
 
@@ -243,7 +268,8 @@ def _outranked(db: Connection, current: Memory, proposal: Proposal, writer: Writ
     if current.trust is Trust.VERIFIED and trust is not Trust.VERIFIED and writer.channel is not Channel.OBSERVED:
         return True
     said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
-    return said_ms < memories.occurred_ms(db, current.version_id)
+    # A clock that was ahead must not overrule all that is said until its time has come.
+    return said_ms < min(memories.occurred_ms(db, current.version_id), writer.now_ms)
 
 
 def _create(db: Connection, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]) -> Outcome:
@@ -326,18 +352,18 @@ def _version(
     return Outcome(action, memories.find(db, proposal.namespace, proposal.key))
 
 
-def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: Writer) -> Outcome:
+def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: Writer, why: str) -> Outcome:
     findings.add(
         db,
         "conflict",
         memory_id=current.id,
         project_id=current.project_id,
         proposal=asdict(proposal) | {"channel": writer.channel.value, "actor": writer.actor},
-        reason="something of higher standing, or said later, stands under this key",
+        reason=why,
         now_ms=writer.now_ms,
     )
-    _audit(db, writer, "finding", _address(current), proposal.value, "outranked")
-    return Outcome("finding", current, "what stands there outranks this: a person decides in the review")
+    _audit(db, writer, "finding", _address(current), proposal.value, why)
+    return Outcome("finding", current, f"{why}: a person decides")
 
 
 def _evidence_rows(proposal: Proposal, cited: list[StoredEvent]) -> list[tuple[int, str, str]]:
@@ -378,7 +404,7 @@ def delete(
                 now_ms=now_ms,
             )
             _audit(db, writer, "delete_proposed", _address(current), current.value, why)
-            return Outcome("finding", current, "a person verified this: the wish to delete it waits in the review")
+            return Outcome("finding", current, "this outranks the caller: the wish to delete it waits for a person")
         memories.set_deleted(db, current.id, now_ms, channel.value)
         return _noted(db, current, writer, "deleted", why)
 

@@ -10,7 +10,7 @@ from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.models import Channel, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Trust
 from recorder.store import audit, events, findings, memories
 from recorder.store.db import Connection
-from tests.makers import T0, event_of, project_folder, prompt, take
+from tests.makers import T0, bash, event_of, project_folder, prompt, take
 
 PERSON = {"channel": Channel.PERSON, "actor": "terminal"}
 AGENT = {"channel": Channel.AGENT, "actor": "task:s1"}
@@ -18,12 +18,15 @@ AGENT = {"channel": Channel.AGENT, "actor": "task:s1"}
 
 @pytest.fixture
 def project(db: Connection, config: Config, own_home: Path) -> str:
-    """A project with one typed prompt in each of three sessions: events 1, 2 and 3."""
+    """A project with one typed prompt in each of three sessions, events 1, 2 and 3, and a call in each: 4, 5 and 6."""
     folder = str(project_folder(own_home))
     for n in (1, 2, 3):
         said = event_of(prompt("Always run the tests with pytest -q", session=f"s{n}", prompt_id=f"p{n}", cwd=folder))
         take(db, config, [said], now_ms=T0 + n)
-    db.execute("update events set class = ?", (PromptClass.TYPED.value,))
+    for n in (1, 2, 3):
+        ran = event_of(bash("pytest -q", "3 passed", session=f"s{n}", use=f"toolu_{n}", prompt_id=f"p{n}", cwd=folder))
+        take(db, config, [ran], now_ms=T0 + n)
+    db.execute("update events set class = ? where kind = 'prompt'", (PromptClass.TYPED.value,))
     found = events.get(db, [1])[0].project_id
     assert found is not None
     return found
@@ -94,14 +97,21 @@ def test_typed_rules_are_candidates_where_the_person_wants_it_so(db: Connection,
 def test_what_was_observed_in_two_sessions_is_verified_and_the_past_stays_a_candidate(
     db: Connection, project: str
 ) -> None:
-    put(db, proposal(project), Channel.OBSERVED, project)
-    again = proposal(project, evidence=(Evidence(2, "run the tests with pytest -q"),))
+    put(db, proposal(project, evidence=(Evidence(4, "pytest -q"),)), Channel.OBSERVED, project)
+    again = proposal(project, evidence=(Evidence(5, "pytest -q"),))
     assert put(db, again, Channel.OBSERVED, project, T0 + 5).action == "corroborated"
     value, trust, version = current(db, project)
     assert (trust, version) == (Trust.VERIFIED, 2)
     found = memories.find(db, f"project.{project}", "command.test")
     assert found is not None and found.sessions == 2
     assert [line["trust"] for line in memories.history(db, found.id)] == ["candidate", "verified"]
+
+
+def test_what_an_agent_says_is_no_observation(db: Connection, project: str) -> None:
+    gate.tell(db, proposal(project, evidence=()), **AGENT, scope=Scope(project), session_id="s1", now_ms=T0)
+    seen = proposal(project, evidence=(Evidence(5, "pytest -q"),))
+    assert put(db, seen, Channel.OBSERVED, project, T0 + 5).action == "corroborated"
+    assert current(db, project)[1] is Trust.CANDIDATE
 
 
 def test_the_same_observation_twice_in_one_session_stays_a_candidate(db: Connection, project: str) -> None:
@@ -138,9 +148,18 @@ def test_an_equal_standing_said_later_supersedes_and_overwrites_nothing(db: Conn
 
 
 def test_what_was_said_earlier_does_not_supersede_what_was_said_later(db: Connection, project: str) -> None:
-    put(db, proposal(project, occurred_ms=T0 + 10), Channel.OBSERVED, project)
+    put(db, proposal(project, occurred_ms=T0 + 10), Channel.OBSERVED, project, T0 + 20)
     earlier = proposal(project, "Run the tests with tox", occurred_ms=T0)
-    assert put(db, earlier, Channel.OBSERVED, project).action == "finding"
+    assert put(db, earlier, Channel.OBSERVED, project, T0 + 30).action == "finding"
+
+
+def test_what_was_said_while_the_clock_was_ahead_can_be_corrected_when_it_is_right(
+    db: Connection, project: str
+) -> None:
+    month_ms = 30 * 86_400_000
+    put(db, proposal(project, occurred_ms=T0 + month_ms), Channel.OBSERVED, project, T0 + month_ms)
+    right = proposal(project, "Run the tests with tox", occurred_ms=T0)
+    assert put(db, right, Channel.OBSERVED, project, T0).action == "superseded"
 
 
 def test_a_sentence_sent_by_a_program_does_not_overrule_a_verified_one(db: Connection, project: str) -> None:
@@ -160,6 +179,27 @@ def test_nothing_automatic_revives_what_was_deleted_and_a_person_can(db: Connect
     assert put(db, proposal(project), Channel.PERSON, project, T0 + 100).action == "superseded"
     found = memories.find(db, *where)
     assert found is not None and not found.deleted
+
+
+def test_another_value_for_what_was_deleted_waits_for_a_person(db: Connection, project: str) -> None:
+    put(db, proposal(project), Channel.OBSERVED, project)
+    where = (f"project.{project}", "command.test")
+    gate.delete(db, *where, **PERSON, scope=Scope(project), reason="wrong", now_ms=T0 + 1)
+    other = proposal(project, "Run the tests with tox", occurred_ms=T0 + 99)
+    assert put(db, other, Channel.OBSERVED, project, T0 + 99).action == "finding"
+    found = memories.find(db, *where)
+    assert found is not None and found.deleted
+    assert [f["proposal"]["value"] for f in findings.listing(db, Scope(project))] == ["Run the tests with tox"]
+
+
+def test_a_rule_typed_after_the_deletion_stands_and_one_typed_before_does_not(db: Connection, project: str) -> None:
+    put(db, proposal(project, explicit=True), Channel.USER_SAID, project)
+    where = (f"project.{project}", "command.test")
+    gate.delete(db, *where, **PERSON, scope=Scope(project), reason="wrong", now_ms=T0 + 50)
+    before = proposal(project, explicit=True, occurred_ms=T0 + 49)
+    assert put(db, before, Channel.USER_SAID, project, T0 + 99).action == "refused"
+    after = proposal(project, explicit=True, occurred_ms=T0 + 51)
+    assert put(db, after, Channel.USER_SAID, project, T0 + 99).action == "superseded"
 
 
 def test_an_agents_wish_to_delete_what_is_verified_waits_for_a_person(db: Connection, project: str) -> None:

@@ -113,11 +113,12 @@ class Loop:
         """Take in, distil and index all that is pending, turns that are still open included; files taken in."""
         before = self.taken
         self.taken += self.drain.once(db, self.clock_ms())
-        if distil:
-            with transaction(db):
-                jobs.hasten(db, ingest.DISTIL, "", due_ms=self.clock_ms())
-        while self.one_pass(db, distil=distil) and not self.stop.is_set():
-            pass
+        more = True
+        while more and not self.stop.is_set():
+            if distil:
+                with transaction(db):
+                    jobs.hasten(db, ingest.DISTIL, "", due_ms=self.clock_ms())
+            more = self.one_pass(db, distil=distil)
         self._keep_briefs(db, self.clock_ms())
         return self.taken - before
 

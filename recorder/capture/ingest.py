@@ -260,7 +260,8 @@ def _copied(db: Connection, event: Event) -> int | None:
 
 def _missed_by_hooks(event: Event, hooked: Container[str]) -> bool:
     missable = event.source is Source.TRANSCRIPT and event.kind in CARRIED_BY_HOOKS and event.agent_id is None
-    return missable and event.session_id in hooked
+    # A call that was refused or never valid has no hook to miss.
+    return missable and event.ok is not False and event.session_id in hooked
 
 
 def _extra(event: Event) -> dict[str, str] | None:
@@ -273,7 +274,8 @@ def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config:
     """A turn is distilled when it closes or falls silent; a session is closed when it ends or falls silent."""
     turn_idle_ms = int(config.worker.turn_idle_minutes * 60_000)
     session_idle_ms = int(config.worker.session_idle_minutes * 60_000)
-    wishes: dict[tuple[str, str], int] = {}
+    closed = sessions.closed(db, {item.event.session_id for item in fresh})
+    wishes: dict[tuple[str, str], tuple[int, bool]] = {}
     ended: dict[str, str] = {}
 
     def hasten(session_id: str, but: str = "") -> None:
@@ -281,26 +283,33 @@ def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config:
         jobs.hasten(db, DISTIL, session_id + "\n", due_ms=now_ms, but=but)
         for kind, name in wishes:
             if kind == DISTIL and name.startswith(session_id + "\n") and name != but:
-                wishes[kind, name] = now_ms
+                wishes[kind, name] = (now_ms, False)
 
     for event in (item.event for item in fresh):
         if event.kind in (EventKind.STATEMENT, EventKind.INJECTION):
             continue
+        # What a transcript adds happened before it was read: it opens nothing again and puts nothing off.
+        live = event.source is Source.HOOK
         if event.kind is EventKind.SESSION_END:
             sessions.close(db, event.session_id, event.at_ms, str(event.body.get("reason") or "") or None)
+            closed.add(event.session_id)
             hasten(event.session_id)
-            wishes[CLOSE, event.session_id] = now_ms
+            wishes[CLOSE, event.session_id] = (now_ms, live)
             continue
+        if live:
+            closed.discard(event.session_id)
+        over = event.session_id in closed
         silent_since = min(event.at_ms, now_ms)
         turn = subject(event.session_id, event.prompt_id)
         if turn != but_turn:
-            wishes[DISTIL, turn] = now_ms if _closes_turn(event) else silent_since + turn_idle_ms
-        if event.kind is EventKind.PROMPT and event.agent_id is None and ended.get(event.session_id) != turn:
+            due_ms = now_ms if over or _closes_turn(event) else silent_since + turn_idle_ms
+            wishes[DISTIL, turn] = (due_ms, live)
+        if live and event.kind is EventKind.PROMPT and event.agent_id is None and ended.get(event.session_id) != turn:
             ended[event.session_id] = turn
             hasten(event.session_id, but=turn)
-        wishes[CLOSE, event.session_id] = silent_since + session_idle_ms
-    for (kind, name), due_ms in wishes.items():
-        jobs.ask(db, kind, name, due_ms=due_ms, now_ms=now_ms)
+        wishes[CLOSE, event.session_id] = (now_ms if over else silent_since + session_idle_ms, live)
+    for (kind, name), (due_ms, later) in wishes.items():
+        jobs.ask(db, kind, name, due_ms=due_ms, now_ms=now_ms, later=later)
 
 
 def _closes_turn(event: Event) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from recorder.capture import ingest, transcript
 from recorder.config import Config
-from recorder.models import Event, Source
+from recorder.models import Event, PromptClass, Source
 from recorder.store import events, sessions
 from recorder.store.db import Connection, transaction
 
@@ -45,6 +45,7 @@ def catch_up(reader: Reader, path: Path, session_id: str) -> ingest.Taken:
     How far it was read is committed with the events, so that a crash in between reads the same span again.
     """
     name = str(path)
+    believed = _is_claudes(path, reader.config)
     cursor, calls = _start(reader.db, path)
     total = ingest.Taken()
     while True:
@@ -53,7 +54,7 @@ def catch_up(reader: Reader, path: Path, session_id: str) -> ingest.Taken:
         if chunk.cursor.offset != cursor.offset or chunk.events:
             taken = ingest.take(
                 reader.db,
-                chunk.events,
+                chunk.events if believed else [_unsure(event) for event in chunk.events],
                 now_ms=reader.now_ms,
                 redact=reader.redact,
                 config=reader.config,
@@ -84,6 +85,17 @@ def give_up_waiting(reader: Reader, session_id: str) -> int:
         )
         waiting += len(calls)
     return waiting
+
+
+def _is_claudes(path: Path, config: Config) -> bool:
+    """Whether Claude Code itself keeps the transcript. A hook input can name any file."""
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(folder / "projects") for folder in config.claude_dirs)
+
+
+def _unsure(event: Event) -> Event:
+    """The event without the claim that a person typed it."""
+    return replace(event, klass=None) if event.klass is PromptClass.TYPED else event
 
 
 def _start(db: Connection, path: Path) -> tuple[transcript.Cursor, Mapping[str, Event]]:

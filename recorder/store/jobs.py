@@ -17,20 +17,22 @@ def backoff_ms(attempts: int) -> int:
     return int(min(2.0**attempts, 900.0) * 1000)
 
 
-def ask(db: Connection, kind: str, subject: str, *, due_ms: int, now_ms: int) -> None:
+def ask(db: Connection, kind: str, subject: str, *, due_ms: int, now_ms: int, later: bool = True) -> None:
     """Have the job done at `due_ms`; asked twice is once, the later wish about the time counts.
 
-    A job that runs at this moment runs once more afterwards; one that was done or dead starts afresh.
+    Without `later` a job that waits is never put off by it. A job that runs at this moment runs once more afterwards;
+    one that was done or dead starts afresh.
     """
     db.execute(
         "insert into jobs (kind, subject, due_ms, created_ms) values (?1, ?2, ?3, ?4)"
-        " on conflict (kind, subject) do update set due_ms = ?3,"
+        " on conflict (kind, subject) do update set"
+        " due_ms = case when ?5 or state <> 'queued' then ?3 else min(due_ms, ?3) end,"
         " again = case when state = 'running' then 1 else 0 end,"
         " attempts = case when state in ('done', 'dead') then 0 else attempts end,"
         " created_ms = case when state in ('done', 'dead') then ?4 else created_ms end,"
         " error = case when state in ('done', 'dead') then null else error end,"
         " state = case when state = 'running' then 'running' else 'queued' end",
-        (kind, subject, due_ms, now_ms),
+        (kind, subject, due_ms, now_ms, later),
     )
 
 

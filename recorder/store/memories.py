@@ -203,14 +203,25 @@ def add_evidence(db: Connection, version_id: int, found: Iterable[tuple[int, str
 
 
 def sessions_of(db: Connection, version_id: int) -> int:
-    """In how many distinct sessions a version was seen."""
-    rows = db.execute("select count(distinct session_id) from memory_evidence where version_id = ?", (version_id,))
+    """In how many distinct sessions a version was seen to hold: what somebody merely said does not count."""
+    rows = db.execute(
+        "select count(distinct x.session_id) from memory_evidence x join events e on e.id = x.event_id"
+        " where x.version_id = ? and e.kind = 'tool_call'",
+        (version_id,),
+    )
     return int(next(iter(rows))[0])
 
 
 def set_deleted(db: Connection, memory_id: int, deleted_ms: int | None, by: str | None) -> None:
     """Hide the memory, or show it again."""
     db.execute("update memories set deleted_ms = ?, deleted_by = ? where id = ?", (deleted_ms, by, memory_id))
+
+
+def deleted_ms(db: Connection, memory_id: int) -> int:
+    """When the memory was hidden; 0 when it is not."""
+    for (at,) in db.execute("select deleted_ms from memories where id = ?", (memory_id,)):
+        return int(at or 0)
+    return 0
 
 
 def deleted_by(db: Connection, memory_id: int) -> str | None:

@@ -108,6 +108,15 @@ def with_hooks(db: Connection, session_ids: Collection[str]) -> set[str]:
     return {row[0] for row in rows}
 
 
+def closed(db: Connection, session_ids: Collection[str]) -> set[str]:
+    """Those of the sessions that have ended."""
+    rows = db.execute(
+        "select s.id from json_each(?) j join sessions s on s.id = j.value where s.closed_ms is not null",
+        (json.dumps(list(session_ids)),),
+    )
+    return {row[0] for row in rows}
+
+
 def still_open(db: Connection) -> list[Session]:
     """Sessions nobody closed yet, the quietest first."""
     rows = db.execute(

@@ -205,3 +205,21 @@ def test_another_file_at_the_same_place_is_taken_in_whole(db: Connection, config
     take(db, config, [first])
     assert take(db, config, [other]).new == 1
     assert [event.uuid for event in events.of_session(db, "s1")] == ["u1", "u2"]
+
+
+def test_what_the_transcript_adds_to_a_closed_turn_does_not_put_it_off(
+    db: Connection, config: Config, folder: str
+) -> None:
+    hooks = [event_of(prompt("hi", cwd=folder)), event_of(stop(cwd=folder), at_ms=T0 + 5)]
+    take(db, config, hooks, now_ms=T0 + 5)
+    said = replace(hooks[0], kind=EventKind.ASSISTANT, key="a:s1:m:1", body={"text": "Hello."})
+    take(db, config, [from_transcript(said, uuid="u7", ref="t:7")], now_ms=T0 + 6)
+    assert queued(db)["distil s1\np1"] == T0 + 5
+
+
+def test_what_is_read_after_the_session_ended_is_due_at_once(db: Connection, config: Config, folder: str) -> None:
+    take(db, config, [event_of(hook_input("SessionEnd", reason="other", cwd=folder))])
+    healed = from_transcript(event_of(prompt("hi", cwd=folder)), uuid="u1", ref="t:1")
+    take(db, config, [healed], now_ms=T0 + 7)
+    due = queued(db)
+    assert (due["distil s1\np1"], due["close s1"]) == (T0 + 7, T0)
