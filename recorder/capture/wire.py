@@ -6,7 +6,6 @@ Source: https://code.claude.com/docs/en/hooks, and every event of client 2.1.197
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from recorder.capture import keys, lenient, wording
@@ -18,13 +17,14 @@ UNKNOWN_SESSION = "unknown"
 _COLUMNS = ("session_id", "transcript_path", "cwd", "prompt_id", "agent_id", "agent_transcript_path")
 
 
-@dataclass(frozen=True, slots=True)
 class _Input:
     """One hook input, the name of the spool file it stood in, and when that came."""
 
-    fields: Mapping[str, Any]
-    name: str
-    received_ms: int
+    __slots__ = ("columns", "fields", "name", "received_ms")
+
+    def __init__(self, fields: Mapping[str, Any], name: str, received_ms: int) -> None:
+        self.fields, self.name, self.received_ms = fields, name, received_ms
+        self.columns = {field: text for field in _COLUMNS if isinstance(text := fields.get(field), str) and text}
 
     def text(self, field: str) -> str | None:
         found = self.fields.get(field)
@@ -32,27 +32,22 @@ class _Input:
 
     @property
     def session_id(self) -> str:
-        return self.text("session_id") or UNKNOWN_SESSION
+        return self.columns.get("session_id", UNKNOWN_SESSION)
 
     def rest(self, *taken: str) -> dict[str, Any]:
         """What stands in no column and was not taken by name; a field of a wrong type stays here."""
-        columns = {field for field in _COLUMNS if self.text(field)}
-        return {key: value for key, value in self.fields.items() if key not in columns and key not in taken}
+        return {key: value for key, value in self.fields.items() if key not in self.columns and key not in taken}
 
     def event(self, kind: EventKind, body: Mapping[str, Any], key: str | None = None, **more: Any) -> Event:
+        columns: dict[str, Any] = {"session_id": UNKNOWN_SESSION, **self.columns}
         return Event(
             key=key or keys.hook(self.name),
             kind=kind,
-            session_id=self.session_id,
             at_ms=self.received_ms,
             source=Source.HOOK,
             body=body,
-            cwd=self.text("cwd"),
-            prompt_id=self.text("prompt_id"),
-            agent_id=self.text("agent_id"),
-            transcript_path=self.text("transcript_path"),
-            agent_transcript_path=self.text("agent_transcript_path"),
             ref=self.name,
+            **columns,
             **more,
         )
 
