@@ -20,6 +20,9 @@ CLOSES_TURN = frozenset({EventKind.TURN_END, EventKind.API_ERROR})
 CARRIED_BY_HOOKS = frozenset({EventKind.PROMPT, EventKind.TOOL_CALL})
 EMBEDDED = frozenset({EventKind.PROMPT, EventKind.ASSISTANT, EventKind.TOOL_CALL, EventKind.SUMMARY})
 
+# The same last words reach us from a hook and from the transcript.
+SPOKEN = frozenset({EventKind.ASSISTANT, EventKind.TURN_END, EventKind.SUBAGENT_END})
+
 DISTIL = "distil"
 CLOSE = "close"
 
@@ -239,6 +242,9 @@ def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str,
     events.queue_vectors(db, vectors)
     if fresh:
         events.index(db, last_id)
+    spoken = {(e.session_id, e.prompt_id) for e in (item.event for item in fresh) if e.kind in SPOKEN}
+    for session_id, prompt_id in spoken:
+        events.hush_repeats(db, session_id, prompt_id)
     return fresh
 
 

@@ -123,6 +123,29 @@ def index(db: Connection, after_id: int) -> None:
         db.execute(f"insert into {table} (rowid, {column}) select id, {column} from events where id > ?", (after_id,))
 
 
+def hush_repeats(db: Connection, session_id: str, prompt_id: str | None) -> int:
+    """Take the last words that a turn's end carried out of search once the turn's own text is there; how many.
+
+    The body keeps them. It is packed anew, for the excerpt is its dictionary.
+    """
+    rows = db.execute(
+        "select id, kind, body, codec, excerpt from events where session_id = ? and coalesce(prompt_id, '') = ?"
+        " and kind in ('assistant', 'turn_end', 'subagent_end') and excerpt <> ''",
+        (session_id, prompt_id or ""),
+    )
+    found = [(row[0], row[1], decode(row[2], row[3], row[4])) for row in rows]
+    said = {body.get("text") for _, kind, body in found if kind == EventKind.ASSISTANT}
+    repeats = [(event_id, body) for event_id, kind, body in found if kind != EventKind.ASSISTANT]
+    repeats = [(event_id, body) for event_id, body in repeats if body.get("text") in said]
+    for event_id, body in repeats:
+        packed, codec, digest = encode(body)
+        db.execute(
+            "update events set excerpt = '', narrow = '', body = ?, codec = ?, body_hash = ? where id = ?",
+            (packed, codec, digest, event_id),
+        )
+    return len(repeats)
+
+
 def id_of_key(db: Connection, key: str) -> int | None:
     """The event stored under the key."""
     return _one(db, "select id from events where key = ?", (key,))

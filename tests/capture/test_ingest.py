@@ -223,3 +223,19 @@ def test_what_is_read_after_the_session_ended_is_due_at_once(db: Connection, con
     take(db, config, [healed], now_ms=T0 + 7)
     due = queued(db)
     assert (due["distil s1\np1"], due["close s1"]) == (T0 + 7, T0)
+
+
+@pytest.mark.parametrize("transcript_first", [False, True])
+def test_the_last_words_of_a_turn_are_found_once_whoever_brought_them_first(
+    db: Connection, config: Config, folder: str, transcript_first: bool
+) -> None:
+    words = "The parser returns an empty list now. " * 40
+    ended = event_of(stop(cwd=folder, last_assistant_message=words))
+    said = replace(ended, kind=EventKind.ASSISTANT, key="a:s1:m:1", body={"text": words}, ref="t:7", uuid="u7")
+    said = replace(said, source=Source.TRANSCRIPT)
+    take(db, config, [said] if transcript_first else [ended])
+    assert len(list(db.execute("select rowid from event_words where event_words match 'parser'"))) == 1
+    take(db, config, [ended] if transcript_first else [said])
+    (found,) = db.execute("select rowid from event_words where event_words match 'parser'")
+    assert events.get(db, [found[0]])[0].kind is EventKind.ASSISTANT
+    assert [event.text for event in events.of_session(db, "s1")] == [words, words]
