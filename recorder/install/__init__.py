@@ -1,5 +1,6 @@
 """Our entries in Claude Code's settings: in, out, and what stands there."""
 
+from recorder.install.command import link
 from recorder.install.home import open_ended, pause, paused_until, resume
 from recorder.install.places import claude_found, config_dirs
 from recorder.install.removal import uninstall
@@ -16,6 +17,7 @@ __all__ = [
     "config_dirs",
     "install",
     "installed",
+    "link",
     "open_ended",
     "pause",
     "paused_until",

@@ -11,20 +11,27 @@ from recorder.install import text as json_text
 from recorder.install.text import Node
 
 NAME = "recorder"
+# `-I`: a file of the session's folder must not be imported in our name.
+ARGS = ["-I", "-m", "mcp_server"]
 
 
 def entry(interpreter: str, home: Path, default_home: Path) -> dict[str, Any]:
-    """What the client starts. `-I`: a file of the session's folder must not be imported in our name."""
+    """What the client starts."""
     env = {} if home == default_home else {"RECORDER_HOME": str(home)}
-    return {"type": "stdio", "command": interpreter, "args": ["-I", "-m", "mcp_server"], "env": env}
+    return {"type": "stdio", "command": interpreter, "args": list(ARGS), "env": env}
 
 
 def is_ours(server: Any) -> bool:
-    """Whether what stands under our name starts our server."""
-    if not isinstance(server, dict):
+    """Whether what stands under our name starts our server: by the very words we write, or as the program that was
+    installed beside `recorder`."""
+    if not isinstance(server, dict) or not isinstance(server.get("command"), str):
         return False
-    words = [server.get("command"), *(server["args"] if isinstance(server.get("args"), list) else ())]
-    return "mcp_server" in words or any(isinstance(word, str) and word.endswith("recorder-mcp") for word in words)
+    command, args = Path(server["command"]), server.get("args") or []
+    if not command.is_absolute():
+        return False
+    if args == ARGS:
+        return True
+    return args == [] and command.name == "recorder-mcp" and command.with_name("recorder").is_file()
 
 
 def merge(text: str, keys: tuple[str, ...], wanted: Mapping[str, Any], where: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from recorder import worker_socket
 from recorder.errors import SettingsError, WorkerUnavailable
-from recorder.install import content, files, places, record, wake
+from recorder.install import command, content, files, places, record, wake
 from recorder.install import home as home_folder
 from recorder.install.places import Target
 from recorder.install.record import Mark
@@ -45,10 +46,10 @@ def uninstall(
     ]
     for mark in marks.values():
         _remove_folders(mark.made)
-    _disarm(home)
+    unlinked, stuck = _leave(home)
     stopped = _stop(home)
     purged = purge and _purge(home)
-    return Report(home, tuple(changes), tuple(problems.values()), worker_stopped=stopped, purged=purged)
+    return Report(home, (*changes, *unlinked), (*problems.values(), *stuck), worker_stopped=stopped, purged=purged)
 
 
 def _problem(home: Path, target: Target, mark: Mark | None) -> str | None:
@@ -93,9 +94,27 @@ def _remove_folders(made: Sequence[str]) -> None:
             os.rmdir(path)
 
 
+def _leave(home: Path) -> tuple[list[Change], list[str]]:
+    """(what was done, what could not be): nothing calls us any more, and no worker is started. Where the home cannot
+    be written, it is left as it is: without entries in the settings nothing looks at it."""
+    done: list[Change] = []
+    left: list[str] = []
+    steps: tuple[Callable[[], Change | None], ...] = (partial(command.unlink, home), partial(_disarm, home))
+    for step in steps:
+        try:
+            change = step()
+        except (SettingsError, OSError) as error:
+            left.append(f"{error}: this is left behind, and does no harm")
+        else:
+            done += [change] if change else []
+    return done, left
+
+
 def _disarm(home: Path) -> None:
     """No worker is started any more."""
-    (home / record.NAME).unlink(missing_ok=True)
+    for name in (record.NAME, command.NAME):
+        if (home / name).exists():
+            (home / name).unlink()
     if (home / "wake").exists():
         # Not executable, but there: by it the hooks of sessions that still run know the home they stand in.
         files.put(home / "wake", b"", 0o600)

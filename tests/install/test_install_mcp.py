@@ -57,7 +57,7 @@ def test_a_home_of_its_own_is_told_to_the_server(person: Person) -> None:
 
 
 def test_an_entry_of_another_version_is_replaced_in_its_place(person: Person) -> None:
-    old = {"command": "/gone/bin/recorder-mcp", "args": []}
+    old = {"command": "/gone/bin/python3", "args": ["-I", "-m", "mcp_server"]}
     person.claude_json.write_text(json.dumps({"mcpServers": {"recorder": old, "z": {"command": "z"}}}, indent=2))
     person.install()
     assert list(json.loads(person.claude_json.read_bytes())["mcpServers"]) == ["recorder", "z"]
@@ -70,6 +70,39 @@ def test_somebody_elses_server_of_our_name_stays_and_is_said(person: Person) -> 
     assert len(report.warnings) == 1 and "another MCP server" in report.warnings[0]
     person.uninstall()
     assert server(person) == {"command": "obs"}
+
+
+def test_our_program_put_there_by_hand_is_ours(person: Person) -> None:
+    bin_dir = person.root / "venv" / "bin"
+    bin_dir.mkdir(parents=True)
+    for name in ("recorder", "recorder-mcp"):
+        (bin_dir / name).touch()
+    person.claude_json.write_text(json.dumps({"mcpServers": {"recorder": {"command": str(bin_dir / "recorder-mcp")}}}))
+    assert person.install().warnings == ()
+    assert server(person)["command"] == sys.executable  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        {"command": "/opt/flight-recorder-mcp", "args": []},
+        {"command": "/opt/recorder-mcp", "args": []},
+        {"command": "recorder-mcp"},
+        {"command": "npx", "args": ["-y", "recorder-mcp"]},
+        {"command": "/usr/bin/python3", "args": ["-m", "mcp_server"]},
+        {"command": "/usr/bin/python3", "args": ["server.py", "mcp_server"]},
+        {"command": ["/usr/bin/python3"], "args": ["-I", "-m", "mcp_server"]},
+        {"type": "http", "url": "http://localhost:1/recorder-mcp"},
+        "recorder-mcp",
+    ],
+    ids=str,
+)
+def test_what_only_looks_like_ours_stays(person: Person, foreign: object) -> None:
+    person.claude_json.write_text(json.dumps({"mcpServers": {"recorder": foreign}}))
+    before = person.claude_json.read_bytes()
+    assert "another MCP server" in " ".join(person.install().warnings)
+    person.uninstall()
+    assert person.claude_json.read_bytes() == before
 
 
 def test_project_scope_writes_the_local_files_of_the_project_alone(person: Person) -> None:
