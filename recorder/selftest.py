@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from worker import held
 
 HOOK_TIMEOUT_S = 10.0
 DRAIN_TIMEOUT_S = 60.0
+CHANGE_OF_WORKERS_S = 15.0
 
 
 def send(hook: Path, home: Path, fields: Mapping[str, Any]) -> None:
@@ -37,15 +39,25 @@ def send(hook: Path, home: Path, fields: Mapping[str, Any]) -> None:
 
 
 def drain(config: Config) -> None:
-    """Take in what waits: ourselves, or the worker that lives."""
-    with held.locked(config.home) as ours:
-        if ours:
-            held.drain_once(config)
+    """Take in what waits: ourselves, or the worker that lives. One that is just starting or leaving is waited for.
+
+    Raises: RecorderError when that never ends.
+    """
+    end = time.monotonic() + CHANGE_OF_WORKERS_S
+    while True:
+        with held.locked(config.home) as ours:
+            if ours:
+                held.drain_once(config)
+                return
+        try:
+            worker_socket.request(config.home, "drain", timeout_s=DRAIN_TIMEOUT_S, distil=False)
             return
-    try:
-        worker_socket.request(config.home, "drain", timeout_s=DRAIN_TIMEOUT_S, distil=False)
-    except WorkerUnavailable as error:
-        raise RecorderError(f"the self-test was written but the worker does not take it in: {error}") from error
+        except WorkerUnavailable as error:
+            if time.monotonic() > end:
+                raise RecorderError(
+                    f"the self-test was written but the worker does not take it in: {error}. `recorder down` ends it"
+                ) from error
+        time.sleep(0.1)
 
 
 def canary(config: Config, now_ms: int) -> int:

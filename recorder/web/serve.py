@@ -29,6 +29,7 @@ from recorder.web.app import make_app
 logger = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
+NEAR_PORTS = 20
 GRACE_S = 3
 WATCH_EVERY_S = 5.0
 END_WITHIN_S = 15.0
@@ -66,16 +67,17 @@ def login_url(home: Path, at: Running) -> str:
 
 
 def bind(port: int) -> socket.socket:
-    """A listening socket on loopback; on any free port when the wanted one is taken."""
-    for wanted in (port, 0):
+    """A listening socket on loopback: on the wanted port, else on the first free one of the twenty after it, so that
+    an address stays the same from start to start, else on any. 0: any."""
+    after = [near for near in range(port + 1, port + 1 + NEAR_PORTS) if near <= 65535] if port else []
+    for wanted in (port, *after, 0):
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, wanted))
             listener.listen()  # at once: Linux lets two bind a port that nobody listens on
-        except OSError as error:
+        except OSError:
             listener.close()
-            logger.warning("port %d is taken (%s)", wanted, error)
             continue
         return listener
     raise RecorderError(f"no port of {HOST} can be had")
