@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from recorder import embed, install, worker_socket
 from recorder.capture import spool
 from recorder.config import Config
-from recorder.errors import SettingsError, WorkerUnavailable
+from recorder.errors import RecorderError, SettingsError, WorkerUnavailable
 from recorder.store import audit, events, findings, health, jobs, sessions
-from recorder.store.db import Connection, has_vec
+from recorder.store.db import Connection, DatabaseError, has_vec
 
 STATUS_TIMEOUT_S = 1.0
 LOW_DISK_MB = 200
@@ -85,34 +88,58 @@ def worker(home: Path) -> dict[str, Any]:
     return {"state": "running", **{key: value for key, value in answer.items() if key != "ok"}}
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a look needs."""
+
+    config: Config
+    environ: Mapping[str, str]
+    interpreter: str
+    source_root: Path
+    now_ms: int
+
+
 def check(
-    db: Connection, config: Config, environ: Mapping[str, str], *, interpreter: str, source_root: Path, now_ms: int
+    db: Connection | None,
+    config: Config,
+    environ: Mapping[str, str],
+    *,
+    interpreter: str,
+    source_root: Path,
+    now_ms: int,
 ) -> list[Check]:
-    """Everything worth looking at, the bad ones with their remedy."""
-    return [
-        *_settings(config, environ),
-        *_wired(environ, interpreter, source_root),
-        *_home(config),
-        *_spool(db, config),
-        *_work(db, config, now_ms),
-        *_store(db, config),
-        _vectors(db, config),
-    ]
+    """Everything worth looking at, the bad ones with their remedy. Without a database, what needs none."""
+    room = Room(config, environ, interpreter, source_root, now_ms)
+    found = [one for name, look in LOOKS for one in _alone(name, partial(look, room))]
+    if db is not None:
+        found += [one for name, look in LOOKS_AT_STORE for one in _alone(name, partial(look, db, room))]
+    return found
 
 
-def _settings(config: Config, environ: Mapping[str, str]) -> list[Check]:
-    found = [Check("settings", "bad", f"{warning}: mend or remove it") for warning in config.warnings]
-    if environ.get("RECORDER_OFF") == "1":
+def _alone(name: str, look: Callable[[], Iterable[Check]]) -> Iterable[Check]:
+    """What a look found; one that cannot be taken is bad, and the others go on."""
+    try:
+        return list(look())
+    except (RecorderError, DatabaseError, OSError) as error:
+        return [Check(name, "bad", f"this cannot be looked at: {error}")]
+
+
+def _settings(room: Room) -> list[Check]:
+    found = [Check("settings", "bad", f"{warning}: mend or remove it") for warning in room.config.warnings]
+    if room.environ.get("RECORDER_OFF") == "1":
         found.append(Check("off", "bad", "RECORDER_OFF=1 is set here: nothing is captured, no brief is shown"))
-    until_ms = install.paused_until(config.home)
-    if until_ms is not None:
-        found.append(Check("paused", "note", "recording is paused: `recorder resume` goes on"))
     return found or [Check("settings", "ok", "every setting is known")]
 
 
-def _wired(environ: Mapping[str, str], interpreter: str, source_root: Path) -> list[Check]:
+def _paused(room: Room) -> list[Check]:
+    if install.paused_until(room.config.home) is None:
+        return []
+    return [Check("paused", "note", "recording is paused: `recorder resume` goes on")]
+
+
+def _wired(room: Room) -> list[Check]:
     try:
-        found = install.installed(environ, interpreter=interpreter, source_root=source_root)
+        found = install.installed(room.environ, interpreter=room.interpreter, source_root=room.source_root)
     except SettingsError as error:
         return [Check("claude code", "bad", str(error))]
     checks = [Check("claude code", "bad", warning) for warning in found.warnings]
@@ -132,32 +159,40 @@ def _wired(environ: Mapping[str, str], interpreter: str, source_root: Path) -> l
     return checks
 
 
-def _home(config: Config) -> list[Check]:
+def _home(room: Room) -> list[Check]:
+    home = room.config.home
+    if not home.is_dir():
+        return [Check("home", "bad", f"{home} is no folder: move it away, or name another home in RECORDER_HOME")]
     checks = []
-    mode = stat.S_IMODE(config.home.stat().st_mode)
+    mode = stat.S_IMODE(home.stat().st_mode)
     if mode & 0o077:
-        checks.append(Check("home", "bad", f"{config.home} is open to others ({mode:o}): chmod 700 {config.home}"))
-    free_mb = shutil.disk_usage(config.home).free // (1024 * 1024)
+        checks.append(Check("home", "bad", f"{home} is open to others ({mode:o}): chmod 700 {home}"))
+    if not os.access(home, os.W_OK):
+        checks.append(Check("home", "bad", f"{home} cannot be written, so nothing is captured: make it writable"))
+    free_mb = shutil.disk_usage(home).free // (1024 * 1024)
     if free_mb < LOW_DISK_MB:
-        checks.append(Check("disk", "bad", f"{free_mb} MB are left on the disk of {config.home}: make room"))
-    alive = worker(config.home)
-    if alive["state"] == "running":
-        text = f"running, process {alive['pid']}, {alive['rss_mb']} MB"
-        checks.append(Check("worker", "ok", text))
-    else:
-        checks.append(Check("worker", "note", "not running: the next prompt wakes it, or `recorder up`"))
+        checks.append(Check("disk", "bad", f"{free_mb} MB are left on the disk of {home}: make room"))
     return checks
 
 
-def _spool(db: Connection, config: Config) -> list[Check]:
-    checks = []
+def _worker(room: Room) -> list[Check]:
+    alive = worker(room.config.home)
+    if alive["state"] == "running":
+        return [Check("worker", "ok", f"running, process {alive['pid']}, {alive['rss_mb']} MB")]
+    return [Check("worker", "note", "not running: the next prompt wakes it, or `recorder up`")]
+
+
+def _malformed(db: Connection, room: Room) -> list[Check]:
     malformed = jobs.counters(db).get("spool_bad", (0, None, None))
-    if malformed[0]:
-        reasons = [f"{name}: {reason}" for name, reason in spool.bad(config.spool)[-3:]]
-        kept = "; ".join(reasons) if reasons else str(malformed[2])
-        checks.append(
-            Check("spool", "note", f"{malformed[0]} malformed hook inputs so far, kept in spool/bad ({kept})")
-        )
+    if not malformed[0]:
+        return []
+    reasons = [f"{name}: {reason}" for name, reason in spool.bad(room.config.spool)[-3:]]
+    kept = "; ".join(reasons) if reasons else str(malformed[2])
+    return [Check("spool", "note", f"{malformed[0]} malformed hook inputs so far, kept in spool/bad ({kept})")]
+
+
+def _spool(room: Room) -> list[Check]:
+    config, checks = room.config, []
     lost = spool.lost(config.spool)
     if lost:
         checks.append(
@@ -168,18 +203,18 @@ def _spool(db: Connection, config: Config) -> list[Check]:
     return checks
 
 
-def _work(db: Connection, config: Config, now_ms: int) -> list[Check]:
+def _work(db: Connection, room: Room) -> list[Check]:
     dead = jobs.listing(db, state="dead", limit=3)
     checks = [
         Check(
             "jobs",
             "bad",
             f"{job['kind']} of {job['subject'].split()[0]} is dead after {job['attempts']} tries:"
-            f" {job['error']}. `recorder drain --retry-dead` tries again",
+            f" {_cause(job['error'], room.environ)}. `recorder drain --retry-dead` tries again",
         )
         for job in dead
     ]
-    reason = stuck(db, config, now_ms)
+    reason = stuck(db, room.config, room.now_ms)
     if reason:
         checks.append(Check("jobs", "bad", reason))
     missed = health.healed_by_session(db)
@@ -192,27 +227,64 @@ def _work(db: Connection, config: Config, now_ms: int) -> list[Check]:
     return checks or [Check("jobs", "ok", "no job is stuck or dead")]
 
 
-def _store(db: Connection, config: Config) -> list[Check]:
+def _cause(error: str | None, environ: Mapping[str, str]) -> str:
+    """The error of a job; for Claude without its text, which may quote what another project recorded."""
+    said = error or "no reason was kept"
+    return re.split(r"[:(]", said)[0] if environ.get("CLAUDECODE") else said
+
+
+def _integrity(db: Connection, room: Room) -> list[Check]:
     problem = health.integrity(db)
-    checks = [Check("store", "bad", problem)] if problem else []
+    return [Check("store", "bad", problem)] if problem else []
+
+
+def _audit(db: Connection, room: Room) -> list[Check]:
     verdict = audit.verify(db)
-    if verdict.state == "fail":
-        checks.append(Check("audit", "bad", f"row {verdict.broken_id} of the audit was changed from outside"))
-    full = size_warning(health.size_mb(db), config.store.max_mb)
+    if verdict.state != "fail":
+        return []
+    return [Check("audit", "bad", f"row {verdict.broken_id} of the audit was changed from outside")]
+
+
+def _store(db: Connection, room: Room) -> list[Check]:
+    checks = [Check("store", "ok", f"{events.count(db)} events")]
+    full = size_warning(health.size_mb(db), room.config.store.max_mb)
     if full:
         checks.append(Check("store", "note", full))
     canary = health.canary(db)
     if canary is not None:
         checks.append(Check("canary", "ok", f"the self-test of install was read back as event {canary}"))
-    return checks or [Check("store", "ok", f"{events.count(db)} events")]
+    return checks
 
 
-def _vectors(db: Connection, config: Config) -> Check:
+def _vectors(db: Connection, room: Room) -> list[Check]:
+    return [Check("vectors", *_of_vectors(db, room.config))]
+
+
+def _of_vectors(db: Connection, config: Config) -> tuple[str, str]:
+    """(state, text) of the vector arm."""
     if not config.embed.enabled:
-        return Check("vectors", "note", "switched off by embed.enabled: recall works on words")
+        return "note", "switched off by embed.enabled: recall works on words"
     if not has_vec(db):
-        return Check("vectors", "note", "sqlite-vec cannot be loaded here: recall works on words")
+        return "note", "sqlite-vec cannot be loaded here: recall works on words"
     _, reason = embed.ask(config.home, "is anybody there", 2000)
     if reason == "ok":
-        return Check("vectors", "ok", "questions and events get vectors")
-    return Check("vectors", "note", f"{reason}: recall works on words")
+        return "ok", "questions and events get vectors"
+    return "note", f"{reason}: recall works on words"
+
+
+LOOKS: tuple[tuple[str, Callable[[Room], list[Check]]], ...] = (
+    ("settings", _settings),
+    ("paused", _paused),
+    ("claude code", _wired),
+    ("home", _home),
+    ("worker", _worker),
+    ("spool", _spool),
+)
+LOOKS_AT_STORE: tuple[tuple[str, Callable[[Connection, Room], list[Check]]], ...] = (
+    ("spool", _malformed),
+    ("jobs", _work),
+    ("store", _integrity),
+    ("audit", _audit),
+    ("store", _store),
+    ("vectors", _vectors),
+)
