@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -24,14 +25,20 @@ SESSION = "demo-session"
 class Played:
     """What the sample session became."""
 
-    home: Path
+    home: Path | None
+    """None when it is gone again."""
     story: tuple[str, ...]
     found: Recall
 
     def as_json(self) -> dict[str, Any]:
         """For `--json`."""
         hits = [asdict(hit) for hit in self.found.hits]
-        return {"home": str(self.home), "story": list(self.story), "arms": dict(self.found.arms), "hits": hits}
+        return {
+            "home": str(self.home) if self.home else None,
+            "story": list(self.story),
+            "arms": dict(self.found.arms),
+            "hits": hits,
+        }
 
 
 def inputs(folder: str) -> Iterable[Mapping[str, Any]]:
@@ -74,12 +81,23 @@ def inputs(folder: str) -> Iterable[Mapping[str, Any]]:
     yield common | {"hook_event_name": "SessionEnd", "reason": "other"}
 
 
-def play(source_root: Path, now_ms: int) -> Played:
-    """Play the sample session into a new home under the temporary folder.
+def play(source_root: Path, now_ms: int, *, keep: bool = False) -> Played:
+    """Play the sample session into a new home under the temporary folder, which is gone afterwards unless kept.
 
     Raises: RecorderError when a part of the chain does not work.
     """
     home = Path(tempfile.mkdtemp(prefix="recorder-demo-"))
+    try:
+        story, found = _play(home, source_root, now_ms)
+    finally:
+        if not keep:
+            shutil.rmtree(home, ignore_errors=True)
+    if not keep:
+        return Played(None, ("a sample session in a home of its own", *story), found)
+    return Played(home, (f"a sample session, kept in {home}", *story), found)
+
+
+def _play(home: Path, source_root: Path, now_ms: int) -> tuple[tuple[str, ...], Recall]:
     folder = home / "project"
     (folder / ".git").mkdir(parents=True)
     config = Config(home=home / ".recorder")
@@ -96,7 +114,6 @@ def play(source_root: Path, now_ms: int) -> Played:
         )
         learnt = [f"  {m.key}: {m.value} ({m.trust})" for m in memories.listing(db, scope)]
         story = (
-            f"a sample session in {home}",
             f"captured: {sent} hook inputs through the real hook, {events.count(db)} events",
             f"distilled: {len(learnt)} memories",
             *learnt,
@@ -104,4 +121,4 @@ def play(source_root: Path, now_ms: int) -> Played:
         )
     finally:
         db.close()
-    return Played(home, story, found)
+    return story, found

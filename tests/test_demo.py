@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture
-def played(own_home: Path) -> Iterator[dict[str, Any]]:
+def play(own_home: Path, *words: str) -> dict[str, Any]:
     """What the command answers in an empty HOME with no network and no worker."""
     own = {
         "HOME": str(own_home),
@@ -26,7 +21,7 @@ def played(own_home: Path) -> Iterator[dict[str, Any]]:
         "KF_RULE_CACHE_DIR": os.environ["KF_RULE_CACHE_DIR"],
     }
     run = subprocess.run(
-        [sys.executable, "-m", "recorder", "demo", "--json"],
+        [sys.executable, "-m", "recorder", "demo", "--json", *words],
         cwd=ROOT,
         env=own,
         capture_output=True,
@@ -35,15 +30,20 @@ def played(own_home: Path) -> Iterator[dict[str, Any]]:
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    answer = json.loads(run.stdout)
-    yield answer
-    shutil.rmtree(answer["home"])
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
 
 
-def test_the_sample_session_is_captured_distilled_and_recalled(played: dict[str, Any], own_home: Path) -> None:
+def test_the_sample_session_is_captured_distilled_recalled_and_gone(own_home: Path) -> None:
+    played = play(own_home)
+    assert played["home"] is None and list(own_home.iterdir()) == []
     assert "captured: 7 hook inputs through the real hook, 7 events" in played["story"]
     first = played["hits"][0]
     assert first["type"] == "memory" and "uv run pytest -q" in first["text"]
     assert any("uv run pytest -q" in cited["quote"] for cited in first["evidence"])
     assert played["arms"]["words"] == "ok"
-    assert not (own_home / ".recorder").exists() and not (own_home / ".claude").exists()
+
+
+def test_the_home_of_the_sample_session_is_kept_on_request(own_home: Path) -> None:
+    home = Path(play(own_home, "--keep")["home"])
+    assert (home / ".recorder" / "recorder.db").is_file() and list(own_home.iterdir()) == [home]

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
-from recorder import doctor, install, worker_socket
+from recorder import install, worker_socket
 from recorder.cli.frame import (
+    Desk,
     Json,
     Project,
     app,
     desk,
     err,
+    only_a_person,
     out,
-    plain,
     print_json,
     print_table,
     settings,
@@ -31,7 +32,7 @@ from recorder.config import Config
 from recorder.errors import NotFound, RecorderError, WorkerUnavailable
 from recorder.models import EventKind, StoredEvent
 from recorder.recall import fence
-from recorder.store import events, health, jobs, memories, sessions
+from recorder.store import events, health, jobs, sessions
 from recorder.store.db import transaction
 from worker import held
 
@@ -45,8 +46,10 @@ def drain(
     as_json: Json = False,
 ) -> None:
     """Take in, distil and index everything that is pending; no daemon needed."""
+    if retry_dead:
+        only_a_person("queues dead jobs again")
     found = settings()
-    with desk() as here:
+    with desk() as here, _complaints() as complaints:
         if retry_dead:
             with transaction(here.db):
                 jobs.revive(here.db, here.now_ms)
@@ -66,6 +69,26 @@ def drain(
         print_json(result)
     else:
         out.print(f"{taken} spool files taken in, {result['new_events']} new events ({by})")
+    if complaints:
+        raise RecorderError(f"not everything could be done: {complaints[0]}. `recorder doctor` says more")
+
+
+@contextmanager
+def _complaints() -> Iterator[list[str]]:
+    """What the worker logs as an error inside, a line each, in place of its tracebacks."""
+    found: list[str] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            cause = record.exc_info[1] if record.exc_info else None
+            found.append(f"{record.getMessage()} ({cause})" if cause else record.getMessage())
+
+    collect, worker = Collect(logging.ERROR), logging.getLogger("worker")
+    worker.addHandler(collect)
+    try:
+        yield found
+    finally:
+        worker.removeHandler(collect)
 
 
 def _drain(found: Config, *, distil: bool) -> tuple[int, str]:
@@ -89,6 +112,8 @@ def list_events(
     as_json: Json = False,
 ) -> None:
     """List stored events, the latest first; or export them, oldest first."""
+    if export is not None:
+        only_a_person("exports events")
     with desk() as here:
         if export is not None:
             written = 0
@@ -102,7 +127,11 @@ def list_events(
                     written, after = written + len(page), page[-1].id
             err.print(f"{written} events written to {export}")
             return
-        found = events.listing(here.db, session_id=session, kind=kind, limit=limit)
+        found = [
+            event
+            for project_id in here.projects()
+            for event in events.listing(here.db, session_id=session, kind=kind, project_id=project_id, limit=limit)
+        ]
         if as_json:
             print_json([_shape(event) for event in found])
             return
@@ -158,7 +187,12 @@ def list_sessions(
 ) -> None:
     """List sessions of this project, the latest first."""
     with desk() as here:
-        found = sessions.listing(here.db, project_id=here.scope(project).project_id, limit=limit)
+        meant = here.scope(project).project_id
+        found = [
+            session
+            for project_id in here.projects(meant)
+            for session in sessions.listing(here.db, project_id=project_id, limit=limit)
+        ]
         if as_json:
             print_json([_session(session) for session in found])
             return
@@ -174,73 +208,12 @@ def _session(session: sessions.Session) -> dict[str, Any]:
 def list_injections(limit: Annotated[int, typer.Option("--limit", min=1)] = 20, as_json: Json = False) -> None:
     """List every brief that was shown to Claude."""
     with desk() as here:
-        found = health.injections(here.db, limit)
+        found = [row for project_id in here.projects() for row in health.injections(here.db, limit, project_id)]
         if as_json:
             names = ("event_id", "at_ms", "session_id", "project_id")
             print_json([dict(zip(names, row, strict=True)) for row in found])
             return
         print_table("", ("event", "when", "session", "project"), [(f"e{i}", when(at), s, p) for i, at, s, p in found])
-
-
-@app.command()
-def status(as_json: Json = False) -> None:
-    """Show what is stored, what waits, and who runs."""
-    with desk() as here:
-        found = doctor.status(here.db, here.config, here.now_ms)
-        if as_json:
-            print_json(found)
-            return
-        rows = [(name, _flat(value)) for name, value in found.items()]
-        print_table("", ("", ""), rows)
-
-
-def _flat(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items()) or "none"
-    return "-" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-@app.command()
-def stats(project: Project = None, as_json: Json = False) -> None:
-    """Count memories by namespace, kind and trust, and events by kind."""
-    with desk() as here:
-        counted = memories.counts(here.db, here.scope(project))
-        found = {
-            "memories": [dict(zip(("namespace", "kind", "trust", "count"), row, strict=True)) for row in counted],
-            "events": health.event_counts(here.db),
-        }
-        if as_json:
-            print_json(found)
-            return
-        print_table("memories", ("namespace", "kind", "trust", "count"), counted)
-        print_table("events", ("kind", "count"), list(health.event_counts(here.db).items()))
-
-
-@app.command("doctor")
-def run_doctor(as_json: Json = False) -> None:
-    """Look at everything; exit 1 when something is wrong."""
-    with desk() as here:
-        found = doctor.check(
-            here.db,
-            here.config,
-            here.environ,
-            interpreter=sys.executable,
-            source_root=source_root(),
-            now_ms=here.now_ms,
-        )
-        if as_json:
-            print_json([{"name": c.name, "state": c.state, "text": c.text} for c in found])
-        else:
-            colours = {"ok": "green", "note": "yellow", "bad": "red"}
-            for one in found:
-                out.print(Text(f"{one.state:>4}  ", colours[one.state]) + Text(f"{one.name}: {plain(one.text)}", ""))
-        if any(one.state == "bad" for one in found):
-            sys.exit(1)
-
-
-def source_root() -> Path:
-    """The folder that holds `hooks/` beside the packages."""
-    return Path(doctor.__file__).resolve().parent.parent
 
 
 _SPAN = re.compile(r"(\d+)\s*([smhd])")
@@ -256,6 +229,7 @@ def pause(
     project: Project = None,
 ) -> None:
     """Capture nothing and show no brief for a while, without restarting Claude Code."""
+    only_a_person("pauses recording")
     with desk() as here:
         until_ms = None
         if span is not None:
@@ -266,11 +240,7 @@ def pause(
             if span_ms > LONGEST_PAUSE_MS:
                 raise typer.BadParameter(f"{span!r} is more than ten years: leave it out to pause until `resume`")
             until_ms = here.now_ms + span_ms
-        where = None
-        if project is not None:
-            where = here.scope(project).project_id
-            if where is None:
-                raise NotFound(f"{project} belongs to no project")
+        where = _project_id(here, project)
         with transaction(here.db):
             sessions.pause(here.db, where, here.now_ms, until_ms)
         if where is None:
@@ -281,10 +251,24 @@ def pause(
 @app.command()
 def resume(project: Project = None) -> None:
     """Capture again."""
+    only_a_person("resumes recording")
     with desk() as here:
-        where = here.scope(project).project_id if project is not None else None
+        where = _project_id(here, project)
         with transaction(here.db):
             sessions.resume(here.db, where, here.now_ms)
         if project is None:
             install.resume(here.config.home)
         out.print("recording")
+
+
+def _project_id(here: Desk, project: Path | None) -> str | None:
+    """The project meant; None for everywhere.
+
+    Raises: NotFound for a folder of none.
+    """
+    if project is None:
+        return None
+    found = here.scope(project).project_id
+    if found is None:
+        raise NotFound(f"{project} belongs to no project")
+    return found

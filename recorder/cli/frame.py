@@ -19,7 +19,7 @@ from rich.text import Text
 
 from recorder import config
 from recorder.config import Config
-from recorder.errors import RecorderError
+from recorder.errors import GateRefused, NotFound, RecorderError
 from recorder.models import Channel, Scope
 from recorder.recall import fence
 from recorder.recall import scope as scopes
@@ -62,21 +62,74 @@ class Desk:
     environ: Mapping[str, str]
 
     @property
+    def by_agent(self) -> bool:
+        return by_agent(self.environ)
+
+    @property
     def channel(self) -> Channel:
-        """A terminal is a person's, except where Claude Code runs the command (it sets CLAUDECODE, 2.1.197)."""
-        return Channel.AGENT if self.environ.get("CLAUDECODE") else Channel.PERSON
+        return Channel.AGENT if self.by_agent else Channel.PERSON
 
     @property
     def actor(self) -> str:
         session = self.environ.get("CLAUDE_CODE_SESSION_ID")
-        return f"task:{session or 'unknown'}" if self.channel is Channel.AGENT else "terminal"
+        return f"task:{session or 'unknown'}" if self.by_agent else "terminal"
 
     def scope(self, project: Path | None, *, register: bool = False) -> Scope:
-        """What a caller in the folder sees."""
-        folder = os.path.abspath(project) if project else os.getcwd()
+        """What a caller in the folder sees; Claude sees the project it runs in, as its memory server does.
+
+        Raises: NotFound for a folder that is neither there nor known, GateRefused when Claude names another project.
+        """
+        if self.by_agent:
+            return self._own_scope(project, register=register)
+        if project is None:
+            return self._resolve(os.getcwd(), register=register)
+        folder = os.path.abspath(project)
+        found = self._resolve(folder, register=register and os.path.isdir(folder))
+        if found.project_id is None and not os.path.isdir(folder):
+            raise NotFound(f"there is no folder {project}")
+        return found
+
+    def projects(self, meant: str | None = None) -> list[str | None]:
+        """What a list is about: the project meant, None for every one; for Claude its own, or nothing outside one."""
+        if not self.by_agent:
+            return [meant]
+        own = self.scope(None).project_id
+        return [] if own is None else [own]
+
+    def _own_scope(self, project: Path | None, *, register: bool) -> Scope:
+        own = self._resolve(self.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd(), register=register)
+        if project is not None and self._look(os.path.abspath(project)) != own:
+            raise GateRefused(
+                "scope", f"{project} is not of the project Claude Code runs in: ask in a terminal outside Claude Code"
+            )
+        return own
+
+    def _look(self, folder: str) -> Scope:
+        """The scope of a folder, of which nothing is noted."""
+        self.db.pragma("query_only", True)
+        try:
+            return self._resolve(folder)
+        finally:
+            self.db.pragma("query_only", False)
+
+    def _resolve(self, folder: str, *, register: bool = False) -> Scope:
         return scopes.of_directory(
             self.db, folder, now_ms=self.now_ms, worktrees=self.config.projects.worktrees, register=register
         )
+
+
+def by_agent(environ: Mapping[str, str]) -> bool:
+    """A terminal is a person's, except where Claude Code runs the command (it sets CLAUDECODE, 2.1.197)."""
+    return bool(environ.get("CLAUDECODE"))
+
+
+def only_a_person(does: str) -> None:
+    """Nothing, at a person's terminal.
+
+    Raises: GateRefused where Claude Code runs the command.
+    """
+    if by_agent(os.environ):
+        raise GateRefused("ceiling", f"only a person {does}: do it in a terminal outside Claude Code")
 
 
 def now_ms() -> int:

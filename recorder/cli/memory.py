@@ -15,10 +15,24 @@ import typer
 from rich.text import Text
 
 from recorder import embed, gate
-from recorder.cli.frame import Desk, Json, Project, Reason, app, desk, out, plain, print_json, print_table, when
+from recorder.cli.frame import (
+    Desk,
+    Json,
+    Project,
+    Reason,
+    app,
+    desk,
+    only_a_person,
+    out,
+    plain,
+    print_json,
+    print_table,
+    when,
+)
 from recorder.errors import NotFound, RecorderError
-from recorder.models import Channel, EventKind, Memory, MemoryKind, Origin, Proposal, Recall, Scope, Trust
+from recorder.models import Channel, EventKind, Memory, MemoryKind, Origin, Proposal, Recall, Scope, StoredEvent, Trust
 from recorder.recall import fence, rank
+from recorder.recall import scope as scopes
 from recorder.store import audit, findings, memories
 from recorder.store.db import transaction
 
@@ -87,9 +101,17 @@ def _answers(here: Desk, batch: Path, limit: int, kinds: tuple[str, ...]) -> Ite
                 folder = Path(asked["project"]) if asked.get("project") else None
             except (ValueError, KeyError, TypeError) as error:
                 raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
-            found = ask(here, question, here.scope(folder), limit, kinds)
+            found = ask(here, question, _scope_of_line(here, folder), limit, kinds)
             told = fence.fence(found.hits, here.config.recall.max_tokens)
             yield {"id": name, **shape(found), "abstained": not found.hits, "tokens": fence.tokens(told)}
+
+
+def _scope_of_line(here: Desk, folder: Path | None) -> Scope:
+    """A folder that is neither here nor known ends no batch: the person's own memories answer."""
+    try:
+        return here.scope(folder)
+    except NotFound:
+        return Scope(None)
 
 
 def show_recall(found: Recall) -> None:
@@ -113,8 +135,10 @@ def remember(
     namespace: Namespace,
     key: Key,
     value: Annotated[str, typer.Argument(help="A sentence that says it all.")],
-    kind: Annotated[MemoryKind, typer.Option("--kind")] = MemoryKind.SEMANTIC,
-    tags: Annotated[str, typer.Option("--tags", help="Comma-separated.")] = "",
+    kind: Annotated[
+        MemoryKind | None, typer.Option("--kind", help="As it was when left out; a new memory is semantic.")
+    ] = None,
+    tags: Annotated[str | None, typer.Option("--tags", help="Comma-separated; as they were when left out.")] = None,
     valid_from: Annotated[datetime | None, typer.Option("--valid-from")] = None,
     valid_to: Annotated[datetime | None, typer.Option("--valid-to")] = None,
     project: Project = None,
@@ -124,17 +148,21 @@ def remember(
     with desk() as here:
         scope = here.scope(project, register=True)
         person = here.channel is Channel.PERSON
+        where = address(scope, namespace)
+        there = memories.find(here.db, where, key)
+        if there is not None and not memories.visible(here.db, there, scope):
+            there = None
         outcome = gate.tell(
             here.db,
             Proposal(
-                namespace=address(scope, namespace),
+                namespace=where,
                 key=key,
                 value=value,
-                kind=kind,
+                kind=kind or (there.kind if there else MemoryKind.SEMANTIC),
                 origin=Origin.USER_SAID if person else Origin.ASSISTANT_SAID,
                 source=here.actor,
-                tags=tuple(tag.strip() for tag in tags.split(",") if tag.strip()),
-                importance=0.7 if person else 0.5,
+                tags=_tags(tags) if tags is not None else there.tags if there else (),
+                importance=there.importance if there else 0.7 if person else 0.5,
                 valid_from_ms=_ms(valid_from),
                 valid_to_ms=_ms(valid_to),
                 explicit=True,
@@ -146,6 +174,10 @@ def remember(
             now_ms=here.now_ms,
         )
         _tell(outcome, as_json)
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return tuple(tag.strip() for tag in text.split(",") if tag.strip())
 
 
 def _ms(at: datetime | None) -> int | None:
@@ -258,27 +290,31 @@ def why(namespace: Namespace, key: Key, project: Project = None, as_json: Json =
     with desk() as here:
         scope, memory = standing(here, namespace, key, project)
         found = memories.evidence(here.db, memory.version_id)
-        chain: list[dict[str, Any]] = [
-            {
-                "event_id": event.id if event.project_id in (None, scope.project_id) else None,
-                "quote": quote,
-                "kind": event.kind.value,
-                "class": event.klass.value if event.klass else None,
-                "at_ms": event.at_ms,
-                "session_id": event.session_id,
-                "uuid": event.uuid,
-                "tool_use_id": event.tool_use_id,
-            }
-            for event, quote in found
-        ]
+        chain = [_cited(event, quote, scope) for event, quote in found]
         if as_json:
             print_json({"memory": asdict(memory), "evidence": chain})
             return
         out.print(Text(f"{memory.namespace}/{memory.key}", "bold"))
         out.print(Text(f"{plain(memory.value)}\n{memory.origin} · {memory.source}"))
         for cited in chain:
-            out.print(Text(f"{when(cited['at_ms'])}  {cited['kind']}  e{cited['event_id']}", "dim"))
+            source = f"e{cited['event_id']}" if cited["event_id"] else "from elsewhere"
+            out.print(Text(f"{when(cited['at_ms'])}  {cited['kind']}  {source}", "dim"))
             out.print(Text(f"  “{plain(str(cited['quote']))}”"))
+
+
+def _cited(event: StoredEvent, quote: str, scope: Scope) -> dict[str, Any]:
+    """A quote and the event it comes from; one outside the scope lends quote, kind and date alone."""
+    here = event.project_id in (None, scope.project_id)
+    return {
+        "event_id": event.id if here else None,
+        "quote": quote,
+        "kind": event.kind.value,
+        "class": event.klass.value if event.klass else None,
+        "at_ms": event.at_ms,
+        "session_id": event.session_id if here else None,
+        "uuid": event.uuid if here else None,
+        "tool_use_id": event.tool_use_id if here else None,
+    }
 
 
 def _change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project: Path | None, as_json: bool) -> None:
@@ -311,6 +347,7 @@ def approve(
     namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
 ) -> None:
     """Say that a candidate is right: it is verified from now on."""
+    only_a_person("approves")
     _change(partial(gate.approve, reason=reason), namespace, key, project, as_json)
 
 
@@ -323,17 +360,29 @@ def pin(
     as_json: Json = False,
 ) -> None:
     """Let a verified memory go first in the brief."""
+    only_a_person("pins")
     _change(partial(gate.pin, pinned=not off), namespace, key, project, as_json)
 
 
 @app.command("findings")
-def list_findings(project: Project = None, as_json: Json = False) -> None:
+def list_findings(
+    project: Project = None,
+    everywhere: Annotated[bool, typer.Option("--all", help="Of every project.")] = False,
+    as_json: Json = False,
+) -> None:
     """List what waits for a person: conflicts, and wishes to delete."""
+    if everywhere:
+        only_a_person("sees every project")
     with desk() as here:
-        found = findings.listing(here.db, here.scope(project))
+        scope = here.scope(project)
+        found = findings.listing(here.db, None if everywhere else scope)
+        if here.by_agent:
+            # What others proposed about the person's memories may come from any project.
+            found = [one for one in found if scopes.within(one["namespace"] or "", f"project.{scope.project_id}")]
         if as_json:
             print_json(found)
             return
+        waiting = 0 if everywhere or here.by_agent else findings.open_count(here.db) - len(found)
         rows = [
             (
                 f["id"],
@@ -346,6 +395,8 @@ def list_findings(project: Project = None, as_json: Json = False) -> None:
             for f in found
         ]
         print_table("", ("id", "kind", "memory", "stands", "proposed", "why"), rows)
+        if waiting > 0:
+            out.print(f"{waiting} more in other projects: recorder findings --all")
 
 
 audit_app = typer.Typer(no_args_is_help=True, help="The chain of digests over every change.")

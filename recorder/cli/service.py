@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +15,22 @@ from rich.text import Text
 from recorder import demo as sample
 from recorder import install as wiring
 from recorder import selftest
-from recorder.cli.capture import source_root
-from recorder.cli.frame import Json, app, desk, err, now_ms, out, plain, print_json, settings
+from recorder.cli.frame import (
+    Json,
+    app,
+    by_agent,
+    desk,
+    err,
+    now_ms,
+    only_a_person,
+    out,
+    plain,
+    print_json,
+    settings,
+)
 from recorder.cli.memory import ask, show_recall
+from recorder.cli.state import source_root
+from recorder.errors import SettingsError
 from recorder.models import Scope
 from recorder.recall import fence
 from recorder.store import events
@@ -33,30 +47,45 @@ def up(
     """Run worker, API and status page in the foreground, or with --detach in the background."""
     found = settings()
     wanted = found.web.port if port is None else port
+    there = serve.running(found.home)
     if detach:
-        at = serve.detach(found.home, wanted)
-        out.print(f"running: {serve.login_url(found.home, at)}")
+        at = there or serve.detach(found.home, wanted)
+        if there is None:
+            _say_if_taken(wanted, at)
+        out.print(f"running: {_address(found.home, at)}")
         out.print(Text(_recalled_line()))
         return
-    there = serve.running(found.home)
     if there is not None:
-        out.print(f"it is up already: {serve.login_url(found.home, there)}")
+        out.print(f"it is up already: {_address(found.home, there)}")
         return
 
     def ready(at: serve.Running) -> None:
-        if at.port != wanted and wanted:
-            err.print(f"port {wanted} is taken: serving on {at.port}")
-        out.print(serve.login_url(found.home, at))
+        _say_if_taken(wanted, at)
+        out.print(_address(found.home, at))
         if not no_open and sys.stdout.isatty():
-            typer.launch(serve.login_url(found.home, at))
+            typer.launch(_address(found.home, at))
 
     serve.up(found, wanted, now_ms, ready)
+
+
+def _say_if_taken(wanted: int, at: serve.Running) -> None:
+    if wanted and at.port != wanted:
+        err.print(f"port {wanted} is taken: serving on {at.port}")
+
+
+def _address(home: Path, at: serve.Running) -> str:
+    """Where to look, with the key for a person's browser; Claude gets no key."""
+    return at.url if by_agent(os.environ) else serve.login_url(home, at)
 
 
 def _recalled_line() -> str:
     """What recall gives for the latest prompt, on one line."""
     with desk() as here:
-        latest = events.listing(here.db, kind="prompt", limit=1)
+        latest = [
+            event
+            for project_id in here.projects()
+            for event in events.listing(here.db, kind="prompt", project_id=project_id, limit=1)
+        ]
         if not latest or latest[0].project_id is None:
             return "nothing is recorded yet: work in Claude Code, and it is there in the next session"
         scope = Scope(latest[0].project_id)
@@ -80,7 +109,9 @@ def install(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Merge our hooks and MCP server into Claude Code's settings; a backup is kept, a second run changes nothing."""
+    """Merge our hooks and MCP server into Claude Code's settings; a backup is kept, a second run changes nothing. Where
+    ~/.local/bin is on the PATH, `recorder` is linked there."""
+    only_a_person("wires the recorder in")
     if scope not in ("user", "project"):
         raise typer.BadParameter(f"--scope {scope}: user or project")
     found = settings()
@@ -93,6 +124,8 @@ def install(
         project_dir=Path.cwd() if scope == "project" else None,
         dry_run=dry_run,
     )
+    if not dry_run:
+        report = _linked(report)
     canary = None if dry_run else selftest.canary(found, now_ms())
     if as_json:
         print_json({"changes": [_change(c) for c in report.changes], "warnings": report.warnings, "canary": canary})
@@ -108,6 +141,7 @@ def uninstall(
     as_json: Json = False,
 ) -> None:
     """Take exactly our entries out again and stop what runs; the home stays unless --purge."""
+    only_a_person("takes the recorder out")
     found = settings()
     serve.down(found.home)
     report = wiring.uninstall(os.environ, project_dir=Path.cwd(), purge=purge)
@@ -119,6 +153,20 @@ def uninstall(
     _report(report)
     if report.purged:
         out.print(f"{report.home} is gone")
+
+
+def _linked(report: wiring.Report) -> wiring.Report:
+    """With the link to us; one that cannot be made is no reason to fail."""
+    try:
+        change = wiring.link(os.environ, _program())
+    except (SettingsError, OSError) as error:
+        return replace(report, warnings=(*report.warnings, f"recorder is not linked into your PATH: {error}"))
+    return replace(report, changes=(*report.changes, change)) if change else report
+
+
+def _program() -> Path:
+    """The `recorder` that was installed beside this interpreter."""
+    return Path(os.path.abspath(sys.executable)).with_name("recorder")
 
 
 def _change(change: wiring.Change) -> dict[str, object]:
@@ -144,15 +192,19 @@ def token(
     ] = False,
 ) -> None:
     """Print the bearer token of the HTTP service."""
+    only_a_person("sees the token")
     home = settings().home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     sys.stdout.write((access.rotate(home) if rotate else access.token(home)) + "\n")
 
 
 @app.command()
-def demo(as_json: Json = False) -> None:
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Leave its home behind, to look around in.")] = False,
+    as_json: Json = False,
+) -> None:
     """Play a small sample session through the real hook into a home of its own, and show what became of it."""
-    result = sample.play(source_root(), now_ms())
+    result = sample.play(source_root(), now_ms(), keep=keep)
     if as_json:
         print_json(result.as_json())
         return
@@ -190,6 +242,7 @@ def models_build(
     ] = None,
 ) -> None:
     """Build the int8 ONNX model once; needs the extra embed-build."""
+    only_a_person("builds a model")
     # A process of its own: torch is heavy, and nothing else ever loads it.
     asked = [sys.executable, "-m", "worker.export", "--models", str(settings().models_dir)]
     sys.exit(subprocess.run([*asked, *(["--source", source] if source else [])], check=False).returncode)
@@ -198,5 +251,6 @@ def models_build(
 @models_app.command("use")
 def models_use(name: str) -> None:
     """Use another model that is built."""
+    only_a_person("chooses the model")
     shelf.use(settings().models_dir, name)
     out.print(f"using {name}; what has a vector of another model gets a new one")

@@ -11,9 +11,14 @@ CANARY_SESSION = "recorder-canary"
 STUCK_AFTER_MS = 15 * 60 * 1000
 
 
-def event_counts(db: Connection) -> dict[str, int]:
-    """Kind → how many."""
-    return dict(db.execute("select kind, count(*) from events group by kind order by kind"))
+def event_counts(db: Connection, project_id: str | None = None) -> dict[str, int]:
+    """Kind → how many, of a project or of all."""
+    return dict(
+        db.execute(
+            "select kind, count(*) from events where (?1 is null or project_id = ?1) group by kind order by kind",
+            (project_id,),
+        )
+    )
 
 
 def session_count(db: Connection) -> int:
@@ -100,12 +105,13 @@ def silent_sessions(db: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def injections(db: Connection, limit: int) -> list[tuple[int, int, str, str | None]]:
-    """(event, when, session, project) of every brief that was shown, the latest first."""
+def injections(db: Connection, limit: int, project_id: str | None = None) -> list[tuple[int, int, str, str | None]]:
+    """(event, when, session, project) of every brief that was shown, of a project or of all, the latest first."""
     return list(
         db.execute(
-            "select id, at_ms, session_id, project_id from events where kind = 'injection' order by id desc limit ?",
-            (limit,),
+            "select id, at_ms, session_id, project_id from events where kind = 'injection'"
+            " and (?1 is null or project_id = ?1) order by id desc limit ?2",
+            (project_id, limit),
         )
     )
 

@@ -68,8 +68,25 @@ def test_claude_cannot_change_or_hide_what_a_person_verified_and_the_wish_is_lis
     terminal.run("delete", "user", "preference.editor", "--reason", "no longer")
     stands = terminal.ok("get", "user", "preference.editor")
     assert (stands["value"], stands["deleted"]) == ("I use vim", False)
+    terminal.monkeypatch.delenv("CLAUDECODE")
     waiting = terminal.ok("findings")
     assert {finding["key"] for finding in waiting} == {"preference.editor"} and len(waiting) == 2
+
+
+def test_a_memory_written_again_keeps_what_is_not_said_anew(terminal: Terminal) -> None:
+    terminal.ok("remember", "project", "how.deploy", "make ship", "--kind", "procedural", "--tags", "ops")
+    for value, more, kind, tags in (
+        ("make release", [], "procedural", ["ops"]),
+        ("make release now", ["--tags", ""], "procedural", []),
+        ("make release later", ["--kind", "semantic"], "semantic", []),
+    ):
+        memory = terminal.ok("remember", "project", "how.deploy", value, *more)["memory"]
+        assert (memory["value"], memory["kind"], memory["tags"]) == (value, kind, tags)
+    agent(terminal)
+    terminal.ok("remember", "project", "how.build", "make", "--tags", "ops")
+    terminal.monkeypatch.delenv("CLAUDECODE")
+    again = terminal.ok("remember", "project", "how.build", "make all")["memory"]
+    assert (again["importance"], again["tags"], again["trust"]) == (0.5, ["ops"], "verified")
 
 
 def test_a_search_answers_with_arms_scope_and_hits_that_name_their_event(terminal: Terminal) -> None:

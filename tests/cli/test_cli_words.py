@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -105,6 +106,9 @@ def test_wrong_use_is_told_and_ends_with_2(terminal: Terminal, words: list[str])
         ["projects", "brief", "nobody"],
         ["models", "use", "nothing"],
         ["pause", "--project", "/"],
+        ["resume", "--project", "/"],
+        ["list", "--project", "/nonexistent"],
+        ["search", "x", "--project", "/nonexistent"],
     ],
     ids=" ".join,
 )
@@ -128,7 +132,6 @@ OPENING = (
     ["status"],
     ["search", "x"],
     ["drain"],
-    ["doctor"],
     ["events"],
     ["remember", "user", "k", "v"],
     ["token"],
@@ -152,7 +155,7 @@ def test_a_home_that_is_a_file_is_one_line_with_its_path(terminal: Terminal, wor
     assert blocked.read_text() == "not a folder"
 
 
-@pytest.mark.parametrize("words", [["status"], ["search", "x"], ["drain"], ["doctor"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["status"], ["search", "x"], ["drain"]], ids=" ".join)
 def test_a_file_that_is_no_database_is_one_line_and_stays_as_it_is(terminal: Terminal, words: list[str]) -> None:
     (terminal.home / "recorder.db").write_bytes(b"my thesis, chapter one" * 100)
     for more in ("-wal", "-shm"):
@@ -160,6 +163,81 @@ def test_a_file_that_is_no_database_is_one_line_and_stays_as_it_is(terminal: Ter
     said = terminal.run(*words)
     assert said.code == 1 and "recorder.db" in said.err and "Move it away" in said.err
     assert (terminal.home / "recorder.db").read_bytes().startswith(b"my thesis")
+
+
+def broken(terminal: Terminal, how: str, tmp_path: Path) -> None:
+    if how == "no database":
+        (terminal.home / "recorder.db").write_bytes(b"my thesis, chapter one" * 100)
+    elif how == "damaged pages":
+        file = terminal.home / "recorder.db"
+        whole = file.read_bytes()
+        file.write_bytes(whole[: 8192 * 2] + b"\xa5" * (len(whole) - 8192 * 2))
+    else:
+        blocked = tmp_path / "blocked"
+        blocked.write_text("not a folder")
+        terminal.set("RECORDER_HOME", str(blocked))
+    for more in ("-wal", "-shm"):
+        (terminal.home / f"recorder.db{more}").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("how", ["no database", "damaged pages", "the home is a file"])
+def test_the_doctor_looks_at_the_rest_where_the_store_is_broken(terminal: Terminal, how: str, tmp_path: Path) -> None:
+    broken(terminal, how, tmp_path)
+    terminal.set("RECORDER_OFF", "1")
+    said = terminal.run("doctor", "--json")
+    assert said.code == 1 and said.err == ""
+    bad = {check["name"] for check in said.json if check["state"] == "bad"}
+    assert {"store", "claude code", "off"} <= bad
+    assert {"worker"} <= {check["name"] for check in said.json if check["state"] == "note"}
+
+
+def test_a_drain_of_a_damaged_store_is_one_line_and_fails(terminal: Terminal, tmp_path: Path) -> None:
+    db = terminal.db()
+    db.execute("update jobs set state = 'queued', due_ms = 0")
+    root = next(iter(db.execute("select rootpage from sqlite_schema where name = 'memory_versions'")))[0]
+    db.close()
+    file = terminal.home / "recorder.db"
+    whole = bytearray(file.read_bytes())
+    whole[(root - 1) * 8192 : root * 8192] = b"\xa5" * 8192
+    file.write_bytes(whole)
+    run = subprocess.run(
+        [sys.executable, "-m", "recorder", "drain"],
+        cwd=ROOT,
+        env=environ(terminal.home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 1 and len(run.stderr.strip().splitlines()) == 1, run.stderr
+    assert "malformed" in run.stderr
+
+
+@needs_namespaces
+def test_from_a_read_only_home_everything_but_the_home_is_taken_out(terminal: Terminal) -> None:
+    user = terminal.home.parent
+    (user / ".claude").mkdir()
+    recorder = f"{sys.executable} -m recorder"
+    script = f"""
+        {recorder} install >/dev/null || exit 98
+        mount --bind {terminal.home} {terminal.home} && mount -o remount,ro,bind {terminal.home} || exit 99
+        {recorder} doctor --json
+        {recorder} uninstall
+    """
+    run = subprocess.run(
+        [*unshared(), "sh", "-c", script],
+        cwd=ROOT,
+        env=environ(terminal.home),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    checks = json.loads(run.stdout.splitlines()[0])
+    assert "cannot be written" in " ".join(check["text"] for check in checks if check["name"] == "home")
+    assert "warning: " in run.stderr and "install.json" in run.stderr and "Traceback" not in run.stderr
+    assert not (user / ".claude" / "settings.json").exists() and not (user / ".claude.json").exists()
 
 
 @needs_namespaces
@@ -241,6 +319,18 @@ def piped(words: Sequence[str], terminal: Terminal) -> tuple[int, str]:
 @pytest.mark.parametrize("words", [["events"], ["events", "--json"]], ids=" ".join)
 def test_a_reader_that_has_seen_enough_is_no_error(terminal: Terminal, words: list[str]) -> None:
     assert piped(words, terminal) == (0, "")
+
+
+def test_status_shows_a_person_times_and_no_raw_milliseconds(terminal: Terminal) -> None:
+    terminal.run("pause", "1h")
+    said = terminal.run("status").out
+    (last,) = [line for line in said.splitlines() if line.startswith("last event")]
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d", last)
+    assert "_ms" not in said
+    assert [word for word in said.replace(",", " ").split() if word.isdigit() and len(word) > 11] == []
+    terminal.run("resume")
+    terminal.run("pause")
+    assert "paused until" in terminal.run("status").out and "`recorder resume`" in terminal.run("status").out
 
 
 def test_every_answer_is_one_json_document(terminal: Terminal) -> None:

@@ -83,13 +83,21 @@ def taken() -> Iterator[int]:
         yield other.getsockname()[1]
 
 
+def next_free(port: int) -> int:
+    """The port that a service gets which wants a taken one."""
+    with serve.bind(port) as probe:
+        return int(probe.getsockname()[1])
+
+
 def test_a_taken_port_stops_neither_capture_nor_the_service_and_the_other_port_is_told(
     config: Config, own_home: Path, taken: int
 ) -> None:
+    expected = next_free(taken)
     up = recorder(config, "up", "--detach", "--port", str(taken))
     assert up.returncode == 0, up.stderr
     at = serve.running(config.home)
-    assert at is not None and at.port != taken
+    assert at is not None and at.port == expected
+    assert up.stderr.strip() == f"port {taken} is taken: serving on {at.port}"
     assert f"http://127.0.0.1:{at.port}/login?token={access.token(config.home)}" in up.stdout
     assert health(at.port) == 200
     given = json.dumps(prompt("hello", cwd=str(project_folder(own_home)))).encode()
@@ -97,7 +105,7 @@ def test_a_taken_port_stops_neither_capture_nor_the_service_and_the_other_port_i
     until(lambda: stored(config) == 1)
 
     again = recorder(config, "up", "--detach", "--port", str(taken))
-    assert again.returncode == 0 and serve.running(config.home) == at
+    assert again.returncode == 0 and serve.running(config.home) == at and again.stderr == ""
     told = recorder(config, "up", "--no-open")
     assert told.returncode == 0 and f"it is up already: http://127.0.0.1:{at.port}/" in told.stdout
 
@@ -157,6 +165,23 @@ def test_the_service_is_reached_from_this_machine_alone() -> None:
     assert second.getsockname()[1] != listener.getsockname()[1]
     listener.close()
     second.close()
+
+
+def test_the_ports_after_a_taken_one_are_tried_in_order_and_then_any() -> None:
+    first = serve.bind(0)
+    port = first.getsockname()[1]
+    row = [serve.bind(port) for _ in range(serve.NEAR_PORTS + 1)]
+    ports = [listener.getsockname()[1] for listener in row]
+    for listener in (first, *row):
+        listener.close()
+    near = [one for one in ports if port < one <= port + serve.NEAR_PORTS]
+    assert near == sorted(near) and len(set(ports)) == len(ports)
+    assert not port < ports[-1] <= port + serve.NEAR_PORTS
+    again = serve.bind(65535)
+    last = serve.bind(65535)
+    assert last.getsockname()[1] != again.getsockname()[1]
+    again.close()
+    last.close()
 
 
 OLD_WORKER = """
