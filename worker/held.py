@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recorder import config
-from recorder.capture import spool
+from recorder.capture import literals, spool
 from recorder.capture.redact import Redactor
 from recorder.store.db import connect
 from worker.index import Model
@@ -44,7 +44,8 @@ def locked(home: Path) -> Iterator[bool]:
 def make_loop(settings: config.Config) -> Loop:
     """A worker that has not started yet."""
     model = Model(settings.models_dir, enabled=settings.embed.enabled, idle_minutes=settings.embed.idle_minutes)
-    return Loop(settings, system_clock_ms, Redactor(settings.capture), model)
+    redactor = Redactor(settings.capture, literals.of_home(settings.home))
+    return Loop(settings, system_clock_ms, redactor, model)
 
 
 def drain_once(settings: config.Config, *, distil: bool = True) -> int:

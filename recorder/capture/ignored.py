@@ -6,26 +6,18 @@ import fnmatch
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
-PATH_KEYS = frozenset({"file_path", "notebook_path", "path", "filePath", "filename", "notebookPath"})
+from recorder.capture import commands, listings
 
-# Commands that only name a file. Whatever stands in neither list is taken to show the content.
-_NAMING = frozenset(
-    "ls rm cp mv chmod chown touch test [ [[ stat mkdir rmdir ln find fd which du file echo printf cd pwd realpath "
-    "basename dirname docker docker-compose podman npm npx yarn pnpm uv pip ssh scp rsync ssh-add ssh-keygen "
-    "shred".split()
+PATH_KEYS = frozenset(
+    "file_path notebook_path path filePath filename notebookPath uri absolute_path relative_path filepath".split()
 )
-_GIT_SHOWING = frozenset("show diff log blame grep cat-file stash".split())
-_CUT = re.compile(r"[;\n]|\|\|?|&&?|\$\(|`")
-_WORD = re.compile(r"[^\s<>\"'=(){}:,]+")
-_PREFIX = re.compile(r"^\s*(?:(?:sudo|time|command|exec|then|do|else|if|while|env|!)\s+|[A-Za-z_]\w*=\S*\s+)*")
-_SEARCHING = re.compile(r"\b(?:grep|egrep|rg|ag|ack)\b")
-_FOUND_LINE = re.compile(r"^(?P<path>[^\s:][^:\n]{0,400}?)(?P<sep>[:\-]\d+[:\-]|:)(?P<rest>.+)$", re.MULTILINE)
-_HEREDOC = re.compile(r"(<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n).*?(\n\s*\2\b|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"(?<!<<)(?<!<<-)\"[^\"]*\"|(?<!<<)(?<!<<-)'[^']*'")
-_ASSIGNED = re.compile(r"(?<=[A-Za-z0-9_]=)[^\s\"'>]+")
+# Inputs that are text and name no file to read, whatever they look like.
+_TEXT_KEYS = frozenset("command description prompt content old_string new_string query text url output_mode".split())
+_LONGEST_PATH = 1024
 
-IGNORED = "[ignored path]"
+IGNORED = listings.IGNORED
 
 
 class IgnoredPaths:
@@ -36,6 +28,8 @@ class IgnoredPaths:
         self._hint = _hint(lowered)
         self._names = _union([p for p in lowered if "/" not in p])
         self._paths = _union([p if p.startswith(("/", "*")) else f"*/{p}" for p in lowered if "/" in p])
+        # One name of each pattern, for a glob to be held against.
+        self._examples = [re.sub(r"\[[^\]]*\]|[*?]", "x", p.rsplit("/", 1)[-1]) for p in lowered]
 
     def hinted(self, text: str) -> bool:
         """Could this text name such a file? A quick look that answers yes too often."""
@@ -43,6 +37,8 @@ class IgnoredPaths:
 
     def match(self, path: str) -> bool:
         """Is this a file, or inside a folder, whose content is to be left out? Case does not count."""
+        if "://" in path or "%" in path:
+            path = unquote(re.sub(r"(?<=[^/])[?#].*", "", path))
         if not self.hinted(path):
             return False
         text = path.replace("\\", "/").strip().rstrip("/").lower()
@@ -54,50 +50,52 @@ class IgnoredPaths:
         parts = whole.split("/")
         return any(self._paths.match("/".join(parts[:n])) for n in range(2, min(len(parts), 64) + 1))
 
+    def match_glob(self, word: str) -> bool:
+        """Does this shell pattern reach such a file? One of hardly more than stars is not counted: it reaches all."""
+        name = word.rsplit("/", 1)[-1].lower()
+        if len(re.findall(r"[a-z0-9._\-]", name)) < 2 or re.search(r"[\\^$+|()]|\.\*.|\*\*", name):
+            return False
+        return any(fnmatch.fnmatchcase(example, name) for example in self._examples)
+
     def names(self, mapping: Mapping[Any, Any]) -> bool:
         """Does one of the object's own path fields name such a file?"""
         return any(isinstance(mapping.get(key), str) and self.match(mapping[key]) for key in PATH_KEYS & mapping.keys())
 
+    def read_by(self, given: Mapping[str, Any]) -> bool:
+        """Does any value of a tool's input, alone or in a list, name such a file?"""
+        for key, value in given.items():
+            if key in _TEXT_KEYS:
+                continue
+            if key == "pattern" or (key == "glob" and given.get("output_mode") != "content"):
+                continue
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, Mapping) and self.names(item):
+                    return True
+                if isinstance(item, str) and len(item) <= _LONGEST_PATH and "\n" not in item and self._reaches(item):
+                    return True
+        return False
+
+    def _reaches(self, word: str) -> bool:
+        word = word.lstrip("@")
+        return self.match(word) or ("*" in word or "?" in word or "[" in word) and self.match_glob(word)
+
     def shown_by(self, command: str) -> bool:
         """Would this command line print the content of such a file?"""
-        return any(self._part_shows(part) for part in _CUT.split(command))
-
-    def _part_shows(self, part: str) -> bool:
-        words = _WORD.findall(_PREFIX.sub("", part))
-        named = [word for word in words[1:] if self.match(word)]
-        if words and self.match(words[0]):
-            return True
-        if not named:
+        if not (self.hinted(command) or re.search(r"[*?\[]|dotenv", command)):
             return False
-        first = words[0].rsplit("/", 1)[-1]
-        if first == "git":
-            return bool(_GIT_SHOWING & set(words[1:3]))
-        return first not in _NAMING
+        return commands.shows(command, self._reaches, loads_env=self.match(".env"))
 
     def without_written(self, command: str) -> str:
         """The command line without what it writes into such a file: here-documents, quoted words, assigned values."""
-        targets = re.findall(r"(?:>>?|\btee\b(?:\s+-a)?)\s*[\"']?([^\s\"'|;&<>]+)", command)
-        if not any(self.match(target) for target in targets):
-            return command
-        command = _HEREDOC.sub(lambda found: f"{found[1]}{IGNORED}{found[3]}", command)
-        command = _QUOTED.sub(lambda found: found[0] if self.match(found[0].strip("\"'")) else IGNORED, command)
-        return _ASSIGNED.sub(IGNORED, command)
+        return commands.without_written(command, self.match) if self.hinted(command) else command
 
     def without_found(self, text: str) -> str:
         """A search's output without the lines found in such files; their names stay."""
+        return listings.without_found(text, self.match) if self.hinted(text) else text
 
-        def line(found: re.Match[str]) -> str:
-            return f"{found['path']}{found['sep']}{IGNORED}" if self.match(found["path"]) else found[0]
-
-        return _FOUND_LINE.sub(line, text)
-
-
-def searches(tool: str | None, given: Mapping[str, Any]) -> bool:
-    """Does this tool call print lines found in several files?"""
-    if tool == "Grep":
-        return given.get("output_mode") == "content"
-    command = given.get("command")
-    return tool == "Bash" and isinstance(command, str) and _SEARCHING.search(command) is not None
+    def without_sections(self, text: str) -> str:
+        """Output of several files without the parts of such files: of a diff, and of `head` or `tail`."""
+        return listings.without_sections(text, self.match) if self.hinted(text) else text
 
 
 def _union(patterns: Sequence[str]) -> re.Pattern[str] | None:

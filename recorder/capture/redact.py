@@ -9,15 +9,18 @@ import re
 import sys
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recorder import config
-from recorder.capture.ignored import IGNORED, PATH_KEYS, IgnoredPaths, searches
-from recorder.capture.secrets import JUDGES, NAMES, RULES_PATH, without_private
+from recorder.capture.commands import searches
+from recorder.capture.ignored import IGNORED, PATH_KEYS, IgnoredPaths
+from recorder.capture.secrets import JUDGES, NAMES, RULES_PATH, SEVERAL
+from recorder.capture.spans import without_private
 from recorder.models import Event, EventKind
 
 if TYPE_CHECKING:
@@ -31,9 +34,11 @@ MAX_TEXT = 1024 * 1024
 _KEPT_BESIDE_PATH = PATH_KEYS | {"type", "description", "command", "pattern", "glob", "output_mode"}
 _OWN_TEXT = ("cwd", "branch", "transcript_path", "agent_transcript_path", "tool", "ref")
 _OWN_IDS = ("key", "session_id", "prompt_id", "uuid", "tool_use_id", "agent_id", "message_id")
+_OWN_TEXTS, _OWN_ID_VALUES = attrgetter(*_OWN_TEXT), attrgetter(*_OWN_IDS)
 _BASE64_KEYS = frozenset({"data", "base64", "blob", "image_data"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\r\n]+={0,2}")
 _CUT = re.compile(r"\n…\[omitted \d+ characters, sha256 [0-9a-f]{64}\]…\n")
+_UNSEEN = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _ROUNDS = 6
 """How often text is looked at again after a change: what one find uncovers, such as a value in a value."""
 
@@ -48,7 +53,9 @@ class Redactor:
     engine knows too), 6 s where neither is there and they are compiled.
     """
 
-    def __init__(self, capture: config.Capture) -> None:
+    def __init__(self, capture: config.Capture, literals: Callable[[], Sequence[str]] = tuple) -> None:
+        """`literals` gives what is a secret as it stands, asked again for every text."""
+        self._literals = literals
         self._ignored = IgnoredPaths(capture.ignore_paths)
         self._head = max(capture.text_head, 0)
         self._tail = max(capture.text_tail, 0)
@@ -68,7 +75,7 @@ class Redactor:
     def event(self, event: Event) -> Event:
         """The event as it may be stored: redacted, without ignored content and base64, every text within its caps."""
         draft = _Draft(self._ignored)
-        own = {name: value for name in _OWN_TEXT if (value := getattr(event, name))}
+        own = {name: value for name, value in zip(_OWN_TEXT, _OWN_TEXTS(event), strict=True) if value}
         for value in own.values():
             draft.parts += (value, "\n")
         tree = draft.body(event)
@@ -92,6 +99,9 @@ class Redactor:
 
     def _redacted(self, parts: list[str]) -> list[str]:
         """The parts, every other one a text to redact; the very same list when there was nothing to do."""
+        for known in self._literals():
+            if any(known in part for part in parts):
+                parts = [part.replace(known, _placeholder("token", 0)) for part in parts]
         for _ in range(_ROUNDS):
             whole = "".join(parts)
             try:
@@ -103,9 +113,18 @@ class Redactor:
                 continue
             after = self._once(whole, raw, parts)
             if after is parts:
+                after = parts if whole.isascii() else self._seen(parts)
+            if after is parts:
                 break
             parts = after
         return parts
+
+    def _seen(self, parts: list[str]) -> list[str]:
+        """The parts without signs of no width, where only those hid a secret from the rules; else as they are."""
+        seen = [_UNSEEN.sub("", part) for part in parts]
+        whole = "".join(seen)
+        after = seen if seen == parts else self._once(whole, whole.encode(), seen)
+        return parts if after is seen else after
 
     def _once(self, whole: str, raw: bytes, parts: list[str]) -> list[str]:
         found = _candidates(_engine(), whole, raw)
@@ -145,10 +164,12 @@ class _Draft:
         self, tool: str | None, body: Mapping[str, Any], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         command = given.get("command")
-        hidden = self._ignored.names(given)
-        if isinstance(command, str) and self._ignored.hinted(command):
+        hidden = self._ignored.read_by(given)
+        if isinstance(command, str):
             hidden = hidden or self._ignored.shown_by(command)
-            body = {**body, "input": {**given, "command": self._ignored.without_written(command)}}
+            written = self._ignored.without_written(command)
+            if written is not command:
+                body = {**body, "input": {**given, "command": written}}
         if hidden:
             return {key: value if key == "input" else _blank(value) for key, value in body.items()}
         if searches(tool, given):
@@ -177,8 +198,11 @@ class _Draft:
             if type(value) is str:
                 if hidden and key not in _KEPT_BESIDE_PATH:
                     value = self._instead(IGNORED)
-                elif len(value) >= 64 and _is_base64(key, value, mapping):
-                    value = self._instead(_base64_marker(value))
+                elif len(value) >= 24:
+                    if len(value) >= 64 and _is_base64(key, value, mapping):
+                        value = self._instead(_base64_marker(value))
+                    elif "+++ " in value or "==> " in value:
+                        value = self._without_sections(value)
                 parts += (key, '": "', value, '"\n')
                 copy[key] = value
             else:
@@ -188,11 +212,15 @@ class _Draft:
 
     def _value(self, value: Any, depth: int, *, hidden: bool) -> Any:
         """A JSON value made of our own containers; what JSON does not have becomes text."""
+        if type(value) is dict and depth < MAX_DEPTH:
+            return self._mapping(value, depth, hidden=hidden)
         if isinstance(value, str):
             if hidden:
                 value = self._instead(IGNORED)
             elif len(value) >= 1024 and _is_base64("", value, {}):
                 value = self._instead(_base64_marker(value))
+            elif "+++ " in value or "==> " in value:
+                value = self._without_sections(value)
             return self._text(str(value))
         if value is None or value is True or value is False:
             return value
@@ -222,6 +250,10 @@ class _Draft:
     def _instead(self, text: str) -> str:
         self.changed = True
         return text
+
+    def _without_sections(self, text: str) -> str:
+        shorter = self._ignored.without_sections(text)
+        return text if shorter == text else self._instead(shorter)
 
     def _leave_out(self, value: Any, kept: int) -> None:
         self.changed = True
@@ -345,6 +377,9 @@ def _judged(whole: str, found: list[tuple[str, int, int]]) -> Iterator[tuple[int
         opened = whole.rfind("[redacted:", max(0, start - 60), start)
         if opened >= 0 and "]" not in whole[opened:start]:
             continue
+        if kind in SEVERAL:
+            yield from ((*span, kind) for span in SEVERAL[kind](whole, start, end))
+            continue
         judge = JUDGES.get(kind)
         span = judge(whole, start, end) if judge else (start, end)
         if span is not None and span[0] < span[1]:
@@ -419,8 +454,10 @@ def _number_text(value: int | float) -> str:
 
 def _ids_storable(event: Event) -> dict[str, Any]:
     """The ids of an event that a database could not hold as they are, made so."""
-    ids = [(name, getattr(event, name)) for name in _OWN_IDS]
-    return {name: _storable(value) for name, value in ids if value and not value.isprintable()}
+    ids = _OWN_ID_VALUES(event)
+    if "".join(filter(None, ids)).isprintable():
+        return {}
+    return {name: _storable(value) for name, value in zip(_OWN_IDS, ids, strict=True) if value}
 
 
 def _storable(text: str) -> str:

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+from recorder.capture import spans
+from recorder.capture.values import (
+    REFERENCE,
+    WORDS,
+    changes,
+    is_drawn_part,
+    is_identity,
+    is_number,
+    is_place,
+    is_random,
+    is_scrambled,
+    is_told,
+)
 
 RULES_PATH = Path(__file__).with_name("secrets.yaml")
 
@@ -13,44 +29,34 @@ Judge = Callable[[str, int, int], Span | None]
 """(text, start, end of a candidate) → the span to take out, None when it is not a secret."""
 
 _STRONG = re.compile(
-    r"passw(?:or)?d|passphrase|_pass$|pwd|[_-]pw$|secret"
+    r"passw(?:or)?[dt]|kennwort|passphrase|(?:^|[_\-.])pass$|[a-z](?-i:Pass)$|pwd|psk$|[_-]pw$|secret"
     r"|(?:api|access|private|auth|signing|encryption|account|master|service|deploy)[_. -]?key",
     re.IGNORECASE,
 )
-# Names that speak about a secret, and hold none.
+# Names that speak about a secret, and hold none: the last word of them, wherever a word may begin.
 _ABOUT = re.compile(
+    r"(?:^|[_.\-]|(?-i:(?<=[a-z])(?=[A-Z]))|(?<=token)|(?<=secret)|(?<=password)|(?<=passwd)|(?<=key)|(?<=pwd)|(?<=auth))"
     r"(?:name|file|path|url|uri|dir|type|kind|count|limit|len|length|size|ids?|exp|expir\w*|ttl|at|in|header|field|input"
     r"|label|prefix|regex|pattern|algo\w*|version|budget|usage|used|arn|ref|hint|min|max|policy|manager|store|provider"
-    r"|hash|scope|scopes|enabled|required|rotation|endpoint|index|placeholder|message|error|text|title|help)$"
-    r"|tokeni[sz]|(?:max|min|input|output|total|prompt|completion|read|creation|thinking|num|n)_?tokens?$"
-    r"|(?:public|primary|foreign|sort|cache|partition|idempotency|composite|dict|map|object|row|group)[_-]?key",
+    r"|hash|scope|scopes|enabled|required|rotation|endpoint|index|placeholder|message|error|text|title|help|mode|method"
+    r"|domain|server|backends?|strategy|realm|audience|issuer)$",
+    re.IGNORECASE,
+)
+# Names that count tokens, when their value is short: a session token is none.
+_COUNTER = re.compile(
+    r"^(?:max|min|input|output|total|prompt|completion|read|creation|thinking|num|n)[_\-]?tokens?$|tokens$",
+    re.IGNORECASE,
+)
+_KEY_OF_DATA = re.compile(
+    r"(?:public|primary|foreign|sort|cache|partition|idempotency|composite|dict|map|object|row|group)[_-]?key",
     re.IGNORECASE,
 )
 # Read backwards from the value: anchored there, or every candidate costs a search.
 _NAME_BACKWARDS = re.compile(r"((?:[a-fA-F0-9]{2}%|[^A-Za-z0-9_]){1,20})([A-Za-z0-9_.\-]+)")
-_REFERENCE = re.compile(
-    r"\$|[<{(\[%]{1,2}[A-Za-z_.\[ ]|\.\.\.|[A-Za-z_][\w.]*[(\[]|[^A-Za-z0-9]*$"
-    r"|(?:self|this|config|settings|process|os|env|args|opts|options|props|req|request|params|data|import|secrets|vars)\."
-    r"|(?:your|my|the|an?|some|change|replace|insert|enter|example|dummy|fake|placeholder|redacted|x{3,})[_\- ]?"
-    r"(?:$|your|my|key|secret|token|pass|api|me|here|[_\-])",
-    re.IGNORECASE,
-)
-_WORDS = frozenset(
-    "string str text none null true false undefined required optional number integer int bytes bool boolean object any "
-    "unknown never password passwd passphrase secret token apikey api_key hidden default function async await return "
-    "value values field missing invalid expired bearer basic public private import export const static readonly "
-    "enabled disabled username example incorrect changed wrong session_token access_token refresh_token".split()
-)
-_CLASSES = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+")
 _CUT = re.compile(r"[,;&<>]")
 _TAIL = re.compile(r"[^\s\"'`\\]*")
-
-
-def is_random(value: str) -> bool:
-    """Does it look drawn and not written: long, letters with digits, the kind of character changing often."""
-    if len(value) < 16 or not any(c.isdigit() for c in value) or not any(c.isalpha() for c in value):
-        return False
-    return len(_CLASSES.findall(value)) >= 0.28 * len(value)
+_SPOKEN = re.compile(r"[^\s]+")
+_LINKS = frozenset("is was be are to as now with equals = : -> =>".split())
 
 
 def mixed(text: str, start: int, end: int) -> Span | None:
@@ -61,12 +67,128 @@ def mixed(text: str, start: int, end: int) -> Span | None:
 def any_digit(text: str, start: int, end: int) -> Span | None:
     """The candidate itself when it is more than words: `basic authentication` is prose."""
     value = text[start:end]
-    return (start, end) if any(c.isdigit() for c in value) or value.endswith("=") or _is_cased(value) else None
+    cased = len(value) >= 16 and changes(value) >= 0.3
+    return (start, end) if cased or any(c.isdigit() for c in value) or value.endswith("=") else None
 
 
 def literal(text: str, start: int, end: int) -> Span | None:
     """The candidate unless it is a reference or a placeholder (`$TOKEN`, `<password>`, `{pw}`, `***`)."""
-    return None if _REFERENCE.match(text[start:end]) else (start, end)
+    return None if REFERENCE.match(text[start:end]) else (start, end)
+
+
+def worded(text: str, start: int, end: int) -> Span | None:
+    """The candidate unless it is a reference, or a word that programs and forms put in such a place."""
+    value = text[start:end]
+    return None if value.lower() in WORDS or REFERENCE.match(value) or is_number(value) else (start, end)
+
+
+def told(text: str, start: int, end: int) -> Span | None:
+    """The candidate when it has the digits, signs or mixed case of a password."""
+    return (start, end) if is_told(text[start:end]) else None
+
+
+def in_table(text: str, start: int, end: int) -> Span | None:
+    """The cell beside the one with a secret's name."""
+    return told(text, start, end) if re.search(r"\|[^|\n]*\|[ \t*`]*$", text[max(0, start - 200) : start]) else None
+
+
+def beside(text: str, start: int, end: int) -> Span | None:
+    """The value of a pair such as `"name": "DB_PASSWORD", "value": "…"`."""
+    named = re.search(
+        r"(?i)(?:name|key|id|property)[\"'\\]{0,8}\s?[:=]\s?[\"'\\]{0,8}[\w.:\-]*[\"'\\]{0,8},?\s{1,20}"
+        r"[\"'\\]{0,8}value\W*$",
+        text[max(0, start - 200) : start],
+    )
+    return literal(text, start, end) if named else None
+
+
+def in_pgpass(text: str, start: int, end: int) -> Span | None:
+    """The last field of `host:port:database:user:password`."""
+    line = text[max(text.rfind("\n", 0, start), start - 260) + 1 : start]
+    host = re.search(r"(?:[A-Za-z0-9.\-]+|\*)(?::[^\s:]+){3}:$", line)
+    return told(text, start, end) if host else None
+
+
+def flagged(text: str, start: int, end: int) -> Span | None:
+    """The value of a command-line flag; another flag is none, nor is what a sentence about the flag goes on with."""
+    value = text[start:end]
+    if REFERENCE.match(value) or re.match(r"--?[A-Za-z]", value):
+        return None
+    if text[start - 1] in "=\"'\n" or not value.rstrip(".,;:)").isalpha():
+        return (start, end)
+    return None if value.lower().rstrip(".,;:)") in _AFTER_FLAG else (start, end)
+
+
+_AFTER_FLAG = WORDS | frozenset(
+    "flag flags option options argument arguments parameter parameters switch when with from instead that which this "
+    "then should must will does have been were must only also because file prompt takes into unless works".split()
+)
+
+
+def spaced(text: str, start: int, end: int) -> Span | None:
+    """What stands after the name of a secret and a space, when it looks drawn and does not merely name something."""
+    value = text[start:end].rstrip(".")
+    if not any(is_drawn_part(part) for part in re.split(r"[/.:=]", value)):
+        return None
+    name, _ = _name_before(text, start)
+    if is_identity(value) and (value[:6].lower() in ("toolu_", "srvtoo") or not re.search(r"[_-]|^[A-Z]+$", name)):
+        return None
+    return (start, start + len(value))
+
+
+def spoken(text: str, start: int, end: int) -> Span | None:
+    """The password a sentence tells: right behind the word, or behind an `is`, a `to`, a colon."""
+    line = text[end : end + 200].split("\n", 1)[0]
+    password = text[start:end].lower().lstrip("\"'`* ").startswith(("pass", "pwd", "kenn"))
+    linked = not password
+    for count, found in enumerate(_SPOKEN.finditer(line)):
+        word = found[0]
+        value = word.strip("\"'`*.,;:!?()“”")
+        least = 6 if password else 12
+        if count < 7 and (linked or count == 0) and is_told(value, least=least if linked else 8):
+            at = end + found.start() + word.index(value)
+            return (at, at + len(value))
+        if linked and password and value.isdigit() and len(value) >= 6:
+            at = end + found.start() + word.index(value)
+            return (at, at + len(value))
+        if count >= 6 or not password or (word[-1] in ".,;!?" and len(word) > 1):
+            return None
+        linked = word.rstrip(":=").lower() in _LINKS or word[-1] in ":="
+    return None
+
+
+def in_element(text: str, start: int, end: int) -> Span | None:
+    """The text of an XML element whose name speaks of a secret."""
+    names = re.findall(r"(?:<|&lt;)([A-Za-z][\w:.\-]*)", text[max(0, start - 300) : start])
+    name = names[-1].rpartition(":")[2] if names else ""
+    if _ABOUT.search(name) or worded(text, start, end) is None:
+        return None
+    return (start, end) if _STRONG.search(name) or is_random(text[start:end]) else None
+
+
+def argument(text: str, start: int, end: int) -> Span | None:
+    """The string given behind the name of a secret, as in `define('DB_PASSWORD', '…')`."""
+    value = text[start:end]
+    name, _ = _name_before(text, start)
+    if _ABOUT.search(name) or _KEY_OF_DATA.search(name):
+        return None
+    defined = re.search(r"(?i)(?:define|setenv|putenv|setproperty)\(\s*\\?[\"']?[\w.\-]*\W{1,8}$", text[:start][-100:])
+    return worded(text, start, end) if defined else (start, end) if is_told(value) else None
+
+
+def in_quotes(text: str, start: int, end: int) -> Span | None:
+    """What a statement to a database takes as a password: anything in quotes, else what is no word."""
+    return literal(text, start, end) if text[start - 1] in "\"'" else told(text, start, end)
+
+
+def credentials(text: str, start: int, end: int) -> Span | None:
+    """Letters that hold `user:password`, or look drawn."""
+    value = text[start:end]
+    try:
+        inside = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return (start, end) if b":" in inside or is_random(value) else None
 
 
 def assigned(text: str, start: int, end: int) -> Span | None:
@@ -83,13 +205,16 @@ def assigned(text: str, start: int, end: int) -> Span | None:
         value = _CUT.split(value, maxsplit=1)[0].rstrip(".)]}:")
     if value[:1] in ",;&<>)|":
         return None
-    if len(value) < 4 or _REFERENCE.match(value) or value.lower() in _WORDS:
+    if len(value) < 4 or REFERENCE.match(value) or value.lower() in WORDS:
         return None
-    random = is_random(value)
-    if _ABOUT.search(name):
-        return (start, start + len(value)) if random and _STRONG.search(name) else None
+    random = is_random(value) and not is_place(value)
     strong = _STRONG.search(name) is not None
-    if not (random or _is_literal(value, strong=strong, quoted=quoted, shouted=shouted)):
+    if _speaks_about(name, value, random=random, strong=strong):
+        return None
+    listed = not (quoted or shouted) and _is_listed(text, start, end, name)
+    if not (random or _is_literal(value, strong=strong, quoted=quoted or listed, shouted=shouted)):
+        return None
+    if name == "PASS" and ":" in before:
         return None
     if quoted and not random and re.match(r"[ \t]", text[end : end + 1]):
         return None
@@ -97,6 +222,21 @@ def assigned(text: str, start: int, end: int) -> Span | None:
         found = _TAIL.match(text, end)
         return (start, max(start + len(value), found.end() if found else end))
     return (start, start + len(value))
+
+
+def _speaks_about(name: str, value: str, *, random: bool, strong: bool) -> bool:
+    """Is this a name that holds no secret? Not when the value looks drawn, unless that is what such names hold."""
+    if _KEY_OF_DATA.search(name) or re.search(r"tokeni[sz]", name, re.IGNORECASE):
+        return not (random and strong)
+    if _COUNTER.search(name):
+        return not random and (value.isdigit() or len(value) < 16)
+    return _ABOUT.search(name) is not None and not (random and (strong or not is_identity(value)))
+
+
+def _is_listed(text: str, start: int, end: int, name: str) -> bool:
+    """Does it stand in a connection string, `Server=db;Password=…;`?"""
+    at = text.rfind(name, max(0, start - 60), start)
+    return re.search(r"=[^\s=;]{1,200};\s?(?:\w+ )?$", text[max(0, at - 220) : at]) is not None
 
 
 def _name_before(text: str, start: int) -> tuple[str, str]:
@@ -107,7 +247,7 @@ def _name_before(text: str, start: int) -> tuple[str, str]:
 def _is_literal(value: str, *, strong: bool, quoted: bool, shouted: bool) -> bool:
     if value.isdigit():
         return strong and (quoted or shouted) and len(value) >= 6
-    if re.fullmatch(r"\.{0,2}/[\w./\-]*|~/[\w./\-]+|[a-z]+://\S*", value):
+    if is_place(value) or (is_number(value) and not quoted):
         return False
     digits = any(c.isdigit() for c in value)
     symbols = re.search(r"[^A-Za-z0-9_.\-/:]", value) is not None
@@ -116,87 +256,72 @@ def _is_literal(value: str, *, strong: bool, quoted: bool, shouted: bool) -> boo
     if strong and quoted:
         return len(value) >= 6 and not re.fullmatch(r"[a-z]+(?:[._\-][a-z]+)+", value)
     if strong:
-        return len(value) >= 6 and (digits or symbols) and not re.search(r"[(){}\[\]|]", value)
+        return is_scrambled(value) or (len(value) >= 6 and (digits or symbols) and not re.search(r"[(){}\[\]|]", value))
     return quoted and len(value) >= 20 and digits and not re.fullmatch(r"[a-z0-9]+(?:[._\-/][a-z0-9]+)+", value)
-
-
-def _is_cased(value: str) -> bool:
-    return len(value) >= 16 and len(_CLASSES.findall(value)) >= 0.3 * len(value)
-
-
-# A key block, also numbered by a file viewer, behind diff signs, or with its line ends escaped; torn ones end with the
-# last line that looks like key material.
-_KEY_LINE = r"(?:\\+[nrt]|[\s\"',+\-|>→:\\]|\b\d{1,5}[→:|\t])*"
-_KEY = re.compile(
-    r"-----BEGIN ([A-Z0-9 ]{0,40})PRIVATE KEY[A-Z ]{0,8}-----"
-    r"(?:[^-]{0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,8}-----"
-    rf"|(?:{_KEY_LINE}(?:(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,100}}|[A-Za-z0-9+/=]{{16,}}))*"
-    rf"(?:{_KEY_LINE}[A-Za-z0-9+/=]{{1,15}}(?![A-Za-z]))?)"
-)
-_PUTTY = re.compile(r"Private-Lines: ?\d+(?:\\+[nr]|\s|[A-Za-z0-9+/=]{40,64})*(?:[A-Za-z0-9+/=]+)?")
-_BASE64 = re.compile(r"[A-Za-z0-9+/=_\-]*(?:(?:\\n|\s)[A-Za-z0-9+/=]{40,})*")
-_PRIVATE = re.compile(r"<(/?)private(?:\s[^<>]{0,80})?>", re.IGNORECASE)
-
-
-def key_block(text: str, start: int, end: int) -> Span | None:
-    """The whole key from its BEGIN line on."""
-    found = _KEY.match(text, start)
-    return found.span() if found else None
-
-
-def putty_lines(text: str, start: int, end: int) -> Span | None:
-    """The private lines of a PuTTY key file."""
-    found = _PUTTY.match(text, start)
-    return found.span() if found else None
-
-
-def base64_run(text: str, start: int, end: int) -> Span | None:
-    """What follows `data:…;base64,`, without that."""
-    found = _BASE64.match(text, end)
-    return found.span() if found and found.end() - found.start() >= 16 else None
-
-
-def without_private(text: str) -> str:
-    """The text with every private span as `[private]`; nested ones are one, an unclosed one reaches the end."""
-    kept: list[str] = []
-    depth = position = 0
-    for tag in _PRIVATE.finditer(text):
-        closing = bool(tag.group(1))
-        if depth == 0 and closing:
-            continue
-        if depth == 0:
-            kept += [text[position : tag.start()], "[private]"]
-        depth += -1 if closing else 1
-        position = tag.end()
-    return "".join(kept) + ("" if depth else text[position:])
 
 
 JUDGES: Mapping[str, Judge] = {
     "assign": assigned,
-    "named-value": literal,
-    "flag": literal,
+    "short-name": assigned,
+    "named-value": beside,
+    "argument": argument,
+    "spaced": spaced,
+    "spoken": spoken,
+    "table": in_table,
+    "element": in_element,
+    "default": worded,
+    "sql": in_quotes,
+    "flag": flagged,
+    "short-flag": literal,
+    "glued-flag": literal,
+    "htpasswd": literal,
+    "openssl": literal,
+    "piped": literal,
+    "pgpass": in_pgpass,
     "curl-user": literal,
     "sshpass": literal,
     "netrc": literal,
     "authorization": literal,
+    "docker-auth": credentials,
     "bearer": any_digit,
     "basic": any_digit,
     "url-password": literal,
     "url-user": mixed,
     "sk": mixed,
-    "mark-key": key_block,
-    "mark-putty": putty_lines,
-    "mark-base64": base64_run,
+    "mark-key": spans.key_block,
+    "mark-putty": spans.putty_lines,
+    "mark-base64": spans.base64_run,
 }
 """Kinds whose candidates need a second look; every other rule's find is a secret as it is."""
 
+SEVERAL: Mapping[str, Callable[[str, int, int], Iterator[Span]]] = {
+    "mark-cookie": spans.cookies,
+    "mark-kubernetes": spans.kubernetes_values,
+}
+"""Kinds whose candidate stands before any number of secrets."""
+
 NAMES: Mapping[str, str] = {
     "assign": "secret",
+    "short-name": "secret",
     "named-value": "secret",
+    "argument": "secret",
+    "spaced": "secret",
+    "spoken": "password",
+    "table": "secret",
+    "element": "secret",
+    "default": "secret",
+    "sql": "password",
     "flag": "secret",
+    "short-flag": "password",
+    "glued-flag": "password",
+    "htpasswd": "password",
+    "openssl": "password",
+    "piped": "password",
+    "pgpass": "password",
     "curl-user": "password",
     "sshpass": "password",
     "netrc": "password",
+    "docker-auth": "password",
     "url-password": "password",
     "url-user": "token",
     "bearer": "authorization",
@@ -204,5 +329,7 @@ NAMES: Mapping[str, str] = {
     "sk": "api-key",
     "mark-key": "private-key",
     "mark-putty": "private-key",
+    "mark-cookie": "cookie",
+    "mark-kubernetes": "secret",
 }
 """Kind of rule → the word in the placeholder, where it is another one."""

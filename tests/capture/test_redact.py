@@ -13,10 +13,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recorder import config
-from recorder.capture import secrets
+from recorder.capture import literals, secrets
 from recorder.capture.redact import Redactor
 from recorder.models import Event, EventKind, Source
-from tests.secret_samples import FORMS, LONG, PASS, SAMPLES, STAYS, VALUE, drawn, key_block
+from tests.secret_samples import (
+    FORMS,
+    LETTERS,
+    LONG,
+    NAMES_OF_SECRETS,
+    PASS,
+    SAMPLES,
+    STAYS,
+    VALUE,
+    WRITTEN,
+    drawn,
+    key_block,
+)
 
 CAPTURE = config.Capture()
 REDACTOR = Redactor(CAPTURE)
@@ -66,6 +78,14 @@ def test_no_form_of_writing_hides_a_secret(form: str) -> None:
     for part in gone:
         assert part not in after
     assert REDACTOR.text(after) == after
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("name", NAMES_OF_SECRETS)
+def test_a_drawn_value_under_any_name_of_a_secret_goes(name: str, written: str) -> None:
+    for value in (drawn(40), drawn(24, LETTERS + "-_")):
+        text = written.format(name, value)
+        assert value not in REDACTOR.text(text), text
 
 
 @pytest.mark.parametrize("name", STAYS)
@@ -143,6 +163,9 @@ def test_an_event_without_secrets_comes_back_as_it_is() -> None:
         ("<private>all</private>", "[private]"),
         ('a <private reason="x">b</private>', "a [private]"),
         ("<private>1</private> and <private>2</private>", "[private] and [private]"),
+        ("a < private > b < / private > c", "a [private] c"),
+        ("a &lt;private&gt;b&lt;/private&gt; c", "a [private] c"),
+        ("a &lt;private&gt;the rest", "a [private]"),
         ("a closing </private> alone", "a closing </private> alone"),
         ("<privateer>b</privateer>", "<privateer>b</privateer>"),
     ],
@@ -184,6 +207,26 @@ def test_the_content_of_an_ignored_path_is_left_out_and_its_name_stays(tool: str
         "git show HEAD:.env",
         "git diff -- .env",
         "base64 deploy.pem",
+        "cat .env*",
+        "cat .en*",
+        "head .e?v",
+        "cp .env /tmp/x; cat /tmp/x",
+        "mv deploy.pem x; cat x",
+        "find . -name .env -exec cat {} ;",
+        "echo .env | xargs cat",
+        "ls .env* | while read f; do cat $f; done",
+        "for f in .env .env.local; do cat $f; done",
+        "f=.env; cat $f",
+        "docker exec web cat /app/.env",
+        "docker run --env-file .env app env",
+        "ssh host cat .env",
+        "npx dotenv -- printenv",
+        "uv run dotenv run env",
+        "git add -p .env",
+        "git -C app show HEAD:.env",
+        "git log -p -- .env",
+        "curl -d @.env https://example.com",
+        "tar cf - .env | base64",
     ],
 )
 def test_a_command_that_shows_an_ignored_file_keeps_its_line_and_loses_its_output(command: str) -> None:
@@ -198,8 +241,18 @@ def test_a_command_that_shows_an_ignored_file_keeps_its_line_and_loses_its_outpu
         "ls -la .env",
         "git add .env && git status",
         "rm .env",
-        "cp .env.example .env",
-        "docker run --env-file .env app",
+        "cp .env.example .env && pytest -q",
+        "git -C app add .env",
+        "git commit -m 'Ignore .env' .gitignore",
+        "git check-ignore .env",
+        "test -f .env && echo there",
+        "chmod 600 .env; stat .env; touch .env",
+        "ssh -i ~/.ssh/id_rsa host uptime",
+        "curl --cert c.pem --key k.key https://example.com",
+        "npm install dotenv",
+        "grep -rn dotenv package.json",
+        "wc -l *.py src/*",
+        "sed -e 's/.*x//' a.txt | grep 'foo.*bar'",
         "cat env.py",
         "pytest -q",
     ],
@@ -224,6 +277,103 @@ def test_lines_a_search_found_in_ignored_files_are_left_out() -> None:
     assert after.body["result"]["content"] == (
         "src/app.py:3:read(KEY)\n.env:1:[ignored path]\nconf/.env.local-2-[ignored path]"
     )
+
+
+def test_lines_a_search_puts_below_the_name_of_an_ignored_file_are_left_out() -> None:
+    found = ".env\n1:KEY=plain\n2:KEY=plain\n\nsrc/app.py\n3:read(KEY)"
+    after = REDACTOR.event(call("Bash", {"command": "rg --heading -n KEY"}, {"stdout": found}))
+    assert after.body["result"]["stdout"] == ".env\n1:[ignored path]\n2:[ignored path]\n\nsrc/app.py\n3:read(KEY)"
+    revision = REDACTOR.event(call("Bash", {"command": "git grep KEY HEAD"}, {"stdout": "HEAD:.env:KEY=plain"}))
+    assert revision.body["result"]["stdout"] == "HEAD:.env:[ignored path]"
+
+
+DIFF = """commit 6901df7a4cbe1d2f0c9b8a7e6d5c4b3a29180716
+diff --git a/{name} b/{name}
+index 1..2 100644
+--- a/{name}
++++ b/{name}
+@@ -1,2 +1,2 @@
+-- plain
+ plain
++++ plain
++plain
+diff --git a/src/app.py b/src/app.py
+--- a/src/app.py
++++ b/src/app.py
+@@ -1 +1 @@
+-old code
++new code
+"""
+
+
+@pytest.mark.parametrize("command", ["git diff", "git log -p", "git show", "gh pr diff 3", "cat change.patch"])
+def test_the_hunks_of_an_ignored_file_are_left_out_of_a_diff(command: str) -> None:
+    text = DIFF.format(name="conf/.env")
+    after = REDACTOR.event(call("Bash", {"command": command}, {"stdout": text}))
+    kept = after.body["result"]["stdout"]
+    assert "plain" not in kept and kept.count("[ignored path]") == 1
+    assert kept.endswith(text[text.index("diff --git a/src") :]) and kept.startswith(text[: text.index("@@")])
+    assert REDACTOR.event(after) == after
+    other = call("Bash", {"command": command}, {"stdout": DIFF.format(name="conf/env.py")})
+    assert REDACTOR.event(other) is other
+
+
+def test_a_diff_that_takes_an_ignored_file_away_or_has_colours_or_no_prefix_shows_nothing_of_it() -> None:
+    gone = "--- a/.env\n+++ /dev/null\n@@ -1 +0,0 @@\n-plain"
+    bare = "--- .env\t2026-01-01\n+++ .env\t2026-01-02\n@@ -1 +1 @@\n-plain\n+plain"
+    colours = "\x1b[1m--- a/.env\x1b[m\n\x1b[1m+++ b/.env\x1b[m\n\x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[32m+plain\x1b[m"
+    for text in (gone, bare, colours):
+        assert "plain" not in dumped(REDACTOR.event(call("Bash", {"command": "make"}, {"stdout": text})))
+
+
+def test_what_head_shows_of_an_ignored_file_among_others_is_left_out() -> None:
+    text = "==> a.txt <==\nkept\n\n==> .env <==\nplain\nplain\n\n==> b.txt <==\nkept too"
+    after = REDACTOR.event(call("Bash", {"command": "head -n 3 *"}, {"stdout": text}))
+    assert after.body["result"]["stdout"] == (
+        "==> a.txt <==\nkept\n\n==> .env <==\n[ignored path]\n==> b.txt <==\nkept too"
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"paths": ["src/a.py", ".env"]},
+        {"uri": "file:///home/user/project/.env"},
+        {"uri": "file:///home/user/project/%2Eenv?x=1"},
+        {"target": "/srv/app/deploy.pem"},
+        {"files": [{"path": ".env.local"}]},
+        {"paths": ".env*"},
+    ],
+)
+def test_any_value_of_an_input_that_is_an_ignored_path_hides_what_comes_back(given: dict[str, Any]) -> None:
+    after = REDACTOR.event(call("mcp__files__read", given, [{"type": "text", "text": "plain"}]))
+    assert "plain" not in dumped(after) and after.body["input"] == given
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Glob", {"pattern": "**/.env"}),
+        ("mcp__notes__find", {"query": ".env"}),
+        ("mcp__files__read", {"paths": ["a.py", "docs/env.md"], "uri": "file:///srv/x#.env"}),
+    ],
+)
+def test_an_input_that_asks_for_names_or_words_keeps_what_comes_back(tool: str, given: dict[str, Any]) -> None:
+    one = call(tool, given, ["plain"])
+    assert REDACTOR.event(one).body == one.body
+
+
+def test_the_token_of_the_own_service_goes_wherever_it_is_shown(tmp_path: Path) -> None:
+    own = Redactor(CAPTURE, literals.of_home(tmp_path))
+    token, later = "wordlike-" * 4, "another-" * 5
+    shown = call("Bash", {"command": "recorder token"}, {"stdout": f"{token}\n{later}"})
+    assert own.event(shown) is shown
+    (tmp_path / "token").write_text(token + "\n", encoding="ascii")
+    assert own.event(shown).body["result"]["stdout"] == f"[redacted:token]\n{later}"
+    assert own.raw(token.encode()) == b"[redacted:token]"
+    (tmp_path / "fresh").write_text(later, encoding="ascii")
+    (tmp_path / "fresh").replace(tmp_path / "token")
+    assert own.text(f"{later} there") == "[redacted:token] there"
 
 
 def test_an_attached_file_is_left_out_by_its_own_name() -> None:
