@@ -81,6 +81,12 @@ def test_an_answer_that_asks_back_is_no_decision() -> None:
     assert distilled(asked("Which storage?", "what is the difference?", "SQLite")) == []
 
 
+def test_an_answer_too_long_for_a_memory_is_none() -> None:
+    assert distilled(asked("Which storage?", "Always use the small one " * 1000, "SQLite")) == []
+    structured = {"answers": {"Which storage?": "Always use the small one " * 10_000}}
+    assert distilled(call("AskUserQuestion", {"questions": []}, structured)) == []
+
+
 DONE = (edited("a.py", "x", "y"), ran("true", ""))
 
 

@@ -204,7 +204,7 @@ def test_each_rule_of_a_short_list_is_taken() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Always use pnpm for installs.", "Never use pnpm for installs."),
+        ("Always commit with -s", "Never commit with -s"),
         ("Use tabs instead of spaces", "Use spaces instead of tabs"),
         ("Never commit directly to main.", "Always commit directly to main."),
     ],
@@ -221,9 +221,9 @@ def test_polarity_is_kept_and_the_opposite_has_the_same_key(one: str, other: str
         ("Use pnpm, not npm.", "preference.package-manager"),
         ("I prefer pnpm over yarn.", "preference.package-manager"),
         ("Always use ruff instead of flake8.", "preference.linter"),
-        ("Never use emojis in commit messages.", "preference.commit-message"),
+        ("Never put stickers into commit messages.", "rule.sticker-commit-message"),
         ("We decided to use RabbitMQ because it is there already.", "preference.queue-backend"),
-        ("I want the formula to be called homebrew-tabs.", "preference.formula-called-homebrew-tab"),
+        ("I want the formula to be called homebrew-tabs.", "rule.formula-called-homebrew-tab"),
     ],
 )
 def test_a_key_names_the_subject(sentence: str, key: str) -> None:

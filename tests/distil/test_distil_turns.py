@@ -116,7 +116,7 @@ def test_any_turn_is_survived_and_every_quote_stands_in_its_event(
     for one in found:
         assert one.proposal.evidence
         assert all(any(e.quote in text for text in bodies[e.event_id]) for e in one.proposal.evidence)
-    places = [(one.proposal.namespace, one.proposal.key) for one in found]
+    places = [(one.proposal.namespace, one.proposal.key, one.proposal.evidence[0].event_id) for one in found]
     assert len(set(places)) == len(places)
     assert found == distilled(*turn, before=tuple(before))
 

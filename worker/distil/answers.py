@@ -36,6 +36,8 @@ INSTEAD = re.compile(
     r"^(?:not|don'?t|do not|instead|use|rather|keep|only|never|always|let'?s|we (?:want|should|use|need))\b",
     re.I,
 )
+LONG_ANSWER = 8_000
+"""Characters from which an answer is no memory any more: the gate takes none of that size."""
 TARGETS = ("command", "file_path", "notebook_path", "url", "pattern", "path")
 
 
@@ -84,15 +86,19 @@ def _corrections(turn: Iterable[StoredEvent]) -> Iterator[Found]:
         reason = reason_of(event) if event.agent_id is None else None
         if reason is None:
             continue
-        parts = [part.text for part in prose.sentences(reason) if _is_direction(part.text)]
-        for words in parts:
+        for part in prose.sentences(reason):
+            if not _is_direction(part.text):
+                continue
+            # A rule stands for itself and is the same memory wherever it is said; other words need what they answer.
+            said = statements.stated(part) if wordings.matching(part.text) else None
             yield Found(
                 rule="refusal",
-                key=subjects.key_of("preference", words),
-                value=f"Instead of {_target(event)}, the user said: {words}",
+                key=said.key if said else subjects.key_of(part.text),
+                value=said.value if said else f"Instead of {_target(event)}, the user said: {part.text}",
                 kind=MemoryKind.PREFERENCE,
                 channel=Channel.USER_SAID,
-                quotes=((event, words),),
+                quotes=((event, part.text),),
+                personal=said.personal if said else False,
                 confidence=0.7,
                 importance=0.7,
             )
@@ -136,7 +142,7 @@ def _choices(turn: Iterable[StoredEvent]) -> Iterator[Found]:
                 part.strip() in labels for part in answer.split(", ")
             )
             answer = answer.strip()
-            if "?" in answer or prose.is_question(answer) or prose.is_hostile(answer):
+            if len(answer) > LONG_ANSWER or "?" in answer or prose.is_question(answer) or prose.is_hostile(answer):
                 continue
             if offered and ABOUT_PROCEEDING.search(question):
                 continue
@@ -147,7 +153,7 @@ def _choices(turn: Iterable[StoredEvent]) -> Iterator[Found]:
                 continue
             yield Found(
                 rule="answer",
-                key=subjects.key_of("decision", answer) if process else f"decision.{subjects.slug(header or question)}",
+                key=subjects.key_of(answer) if process else subjects.key_of_question(header, question),
                 value=answer if process else f"{question} The user chose: {answer}",
                 kind=MemoryKind.SEMANTIC,
                 channel=Channel.USER_SAID,
@@ -166,18 +172,25 @@ def answers(turn: list[StoredEvent]) -> list[Found]:
 def after_refusal(turn: list[StoredEvent]) -> list[Found]:
     """What the first prompt after a bare refusal says to do instead."""
     first = next((event for event in turn if statements.is_persons(event)), None)
-    parts = prose.sentences(first.text)[:2] if first else []
-    return [
-        Found(
-            rule="after-refusal",
-            key=subjects.key_of("preference", part.text),
-            value=part.text,
-            kind=MemoryKind.PREFERENCE,
-            channel=Channel.USER_SAID,
-            quotes=((first, part.text),),
-            confidence=0.6,
-            importance=0.6,
-        )
-        for part in parts
-        if first and INSTEAD.match(part.text) and _is_direction(part.text) and not wordings.is_of_the_moment(part.text)
-    ]
+    return (
+        [_instead(first, part) for part in prose.sentences(first.text)[:2] if _is_instead(part.text)] if first else []
+    )
+
+
+def _is_instead(words: str) -> bool:
+    return bool(INSTEAD.match(words)) and _is_direction(words) and not wordings.is_of_the_moment(words)
+
+
+def _instead(event: StoredEvent, part: prose.Sentence) -> Found:
+    said = statements.stated(part) or statements.Stated(part.text, subjects.key_of(part.text), personal=False)
+    return Found(
+        rule="after-refusal",
+        key=said.key,
+        value=said.value,
+        kind=MemoryKind.PREFERENCE,
+        channel=Channel.USER_SAID,
+        quotes=((event, part.text),),
+        personal=said.personal,
+        confidence=0.6,
+        importance=0.6,
+    )

@@ -87,7 +87,7 @@ def decisions(turn: list[StoredEvent]) -> list[Found]:
     return [
         Found(
             rule="decision",
-            key=f"decision.{subjects.slug(sentence)}",
+            key=subjects.key_of_report(sentence),
             value=sentence.replace("**", ""),
             kind=MemoryKind.SEMANTIC,
             channel=Channel.AGENT,

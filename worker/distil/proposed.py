@@ -8,7 +8,7 @@ from typing import Any
 
 from recorder.models import Channel, Evidence, MemoryKind, Origin, Proposal, StoredEvent
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from recorder.capture.blocks import without_blocks
+from worker.distil import risks
 
 LONG_PROMPT = 1500
 """Characters from which a prompt is taken for a pasted one: only its first paragraph is read."""
@@ -101,7 +102,7 @@ HEDGES = re.compile(
     re.I,
 )
 INJECTION = re.compile(
-    r"ignore (?:all |any )?(?:the )?(?:previous|prior|above) (?:instructions|prompts)|\bcurl\b[^\n]*\|\s*(?:ba)?sh|"
+    r"ignore (?:all |any )?(?:the )?(?:previous|prior|above) (?:instructions|prompts)|"
     r"system prompt|you are (?:now )?(?:an? |the )?(?:\w+ ){0,3}(?:assistant|agent|model|specialist|finalizer)",
     re.I,
 )
@@ -126,5 +127,5 @@ def is_hedged(sentence: str) -> bool:
 
 
 def is_hostile(sentence: str) -> bool:
-    """True for words that speak to a model about its instructions; nobody states a rule of a project like that."""
-    return bool(INJECTION.search(sentence))
+    """True for words that speak to a model about its instructions, or that have it run what is downloaded."""
+    return bool(INJECTION.search(sentence)) or risks.runs_download(sentence)

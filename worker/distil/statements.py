@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from recorder.models import Channel, EventKind, PromptClass, StoredEvent
 from worker.distil import prose, subjects, wordings
@@ -28,17 +29,36 @@ DANGLING = re.compile(
 )
 
 
-def _found(rule: wordings.Rule, sentence: prose.Sentence, event: StoredEvent) -> Found | None:
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a sentence says where it stands: the same for every rule that takes it."""
+
+    value: str
+    key: str
+    personal: bool
+
+
+def stated(sentence: prose.Sentence) -> Stated | None:
+    """The sentence as a memory, with the one before it where it points back; None when that says nothing."""
     value = sentence.text
     if DANGLING.search(value):
         if not sentence.before or prose.is_question(sentence.before):
             return None
         value = f"{sentence.before} {value}"
+        if prose.is_hostile(value):
+            return None
     personal = bool(PERSONAL.search(sentence.text)) and not NOT_PERSONAL.search(value)
+    return Stated(value, subjects.key_of(value), personal)
+
+
+def _found(rule: wordings.Rule, sentence: prose.Sentence, event: StoredEvent) -> Found | None:
+    said = stated(sentence)
+    if said is None:
+        return None
     return Found(
         rule=rule.name,
-        key=subjects.key_of(rule.prefix, sentence.text),
-        value=value,
+        key=said.key,
+        value=said.value,
         kind=rule.kind,
         channel=Channel.USER_SAID,
         quotes=((event, sentence.text),),
@@ -46,7 +66,7 @@ def _found(rule: wordings.Rule, sentence: prose.Sentence, event: StoredEvent) ->
         and sentence.starts_line
         and sentence.short_prompt
         and len(sentence.text) <= LONG_EXPLICIT,
-        personal=personal,
+        personal=said.personal,
         confidence=0.9 if rule.explicit else 0.6,
         importance=0.8 if rule.explicit else 0.6,
     )

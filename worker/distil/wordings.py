@@ -44,14 +44,13 @@ class Rule:
 
     name: str
     pattern: re.Pattern[str]
-    prefix: str
     kind: MemoryKind
     explicit: bool
     example: str
 
 
-def _rule(name: str, pattern: str, prefix: str, kind: MemoryKind, explicit: bool, example: str) -> Rule:
-    return Rule(name, re.compile(pattern, re.I), prefix, kind, explicit, example)
+def _rule(name: str, pattern: str, kind: MemoryKind, explicit: bool, example: str) -> Rule:
+    return Rule(name, re.compile(pattern, re.I), kind, explicit, example)
 
 
 RULES: tuple[Rule, ...] = (
@@ -60,74 +59,74 @@ RULES: tuple[Rule, ...] = (
         rf"^{LEAD}(?:remember(?: that|:|,)?(?! to\b)|keep in mind(?: that|:)?|don'?t (?:ever )?forget(?: that|:)|"
         r"for (?:future reference|the future|next time)[,:]?|from now on[,:]?|going forward[,:]?|"
         r"in (?:the )?future[,:]?)\s+\S+\s+\S+",
-        "rule", PREFERENCE, True, "Remember that the staging database is read-only.",
+        PREFERENCE, True, "Remember that the staging database is read-only.",
     ),
     _rule(
         "remember-to",
         rf"^{LEAD}(?:remember|don'?t forget) to (?=.*\b(?:always|every|each|before|after|whenever|when|all|any)\b)"
         r"\S+ \S+",
-        "rule", PREFERENCE, False, "Remember to run the linter before each commit.",
+        PREFERENCE, False, "Remember to run the linter before each commit.",
     ),
     _rule(
         "always",
         rf"^{LEAD}(?:{DUTY}|we )always (?!(?:{NO_RULE_VERBS})\b)[a-z-]+ \S+",
-        "rule", PREFERENCE, True, "Always run the linter before committing.",
+        PREFERENCE, True, "Always run the linter before committing.",
     ),
     _rule(
         "never",
         rf"^{LEAD}(?:{DUTY}|we )never (?!(?:{NO_RULE_VERBS})\b)[a-z-]+ \S+|"
         rf"^{LEAD}(?:don'?t|do not) ever (?!(?:{NO_RULE_VERBS})\b)[a-z-]+ \S+",
-        "rule", PREFERENCE, True, "Never commit directly to main.",
+        PREFERENCE, True, "Never commit directly to main.",
     ),
     _rule(
         "prefer",
         rf"^{LEAD}(?:(?:i|we)(?:'d| would)? (?:always |usually |strongly |generally |much )?)?prefer (?!not$)\S+",
-        "preference", PREFERENCE, True, "I prefer small commits.",
+        PREFERENCE, True, "I prefer small commits.",
     ),
     _rule(
         "use-not",
         rf"^{LEAD}{DUTY}(?:use|choose|pick|stick (?:to|with)) (?:\S+ ){{1,8}}?"
         r"(?:instead of|rather than|,? ?(?:and )?not|over) \S+",
-        "preference", PREFERENCE, True, "Use pnpm, not npm.",
+        PREFERENCE, True, "Use pnpm, not npm.",
     ),
     _rule(
         "dont",
         rf"^{LEAD}{DUTY}(?:don'?t|do not|not|avoid|stop|must not|mustn'?t|shouldn'?t|should not|no more) "
         rf"(?:{DURABLE_VERBS})(?:ing)? \S+",
-        "rule", PREFERENCE, False, "Do not use print for logging.",
+        PREFERENCE, False, "Do not use print for logging.",
     ),
     _rule(
         "all-must",
         r"^(?=.*\b(?:all|every|each|any|no|never|always|only|everything|nothing|everywhere)\b)"
         r"(?!.*\b(?:agree|must have (?:been|felt|had|\w+ed)|must be (?:so|such|an?|the|very))\b)"
         r".*\b(?:must|should|has to|have to|needs? to|shall)\b \S+",
-        "rule", PREFERENCE, False, "Every public function must have a docstring.",
+        PREFERENCE, False, "Every public function must have a docstring.",
     ),
     _rule(
         "must-not",
         r"^(?!.*\byou\b)(?:.{3,120}\b(?:must|should|shall|may|can) ?(?:not|never)\b \S+|"
         r".{3,120}\b(?:mustn'?t|shouldn'?t)\b \S+|"
         rf".{{3,80}}\bmust (?:be {PASSIVE}\b|(?:always|use|go|stay|start|end)\b) \S+)",
-        "rule", PREFERENCE, False, "The API key must be read from the environment.",
+        PREFERENCE, False, "The API key must be read from the environment.",
     ),
     _rule(
         "want",
         rf"^{LEAD}.{{0,80}}\b(?:i|we) (?:do |really |also )?(?:want|'d like|would like)"
         rf"(?! (?:you|them|him|her|my|people)\b)(?! to (?:{TASK_VERBS})\b)(?: to)? \S+ \S+ \S+",
-        "preference", PREFERENCE, False, "I want errors to be shown on one line.",
+        PREFERENCE, False, "I want errors to be shown on one line.",
     ),
     _rule(
         "we-should",
         rf"^(?!.*\b(?:agree|how we)\b){LEAD}(?:.{{0,80}}\b(?:we|it|they) should|if .{{3,80}} (?:we|it|they) should) "
         rf"(?:also |always |only )?(?!(?:{TASK_VERBS.replace('|say|', '|')})\b)[a-z]+ \S+ \S+",
-        "preference", PREFERENCE, False, "We should log the request id with each error.",
+        PREFERENCE, False, "We should log the request id with each error.",
     ),
     _rule(
         "we-use",
         rf"^{LEAD}(?:(?:in this|this|the|our) (?:project|repo(?:sitory)?|codebase|team|company|service|app|code)[, ]+"
         r"(?:we )?(?:always |only |exclusively )?uses?|we (?:always |only |exclusively )?use|"
         r"our [\w -]{2,40} (?:lives?|runs?|uses?|(?:is|are) (?:in|at|on|called|named|written|hosted|built))) \S+",
-        "fact", SEMANTIC, False, "We use PostgreSQL 16 in production.",
+        SEMANTIC, False, "We use PostgreSQL 16 in production.",
     ),
     _rule(
         "decided",
@@ -135,18 +134,18 @@ RULES: tuple[Rule, ...] = (
         rf"chose(?! to\b)) \S+|^{LEAD}we(?:'re| are) going with \S+|"
         rf"^{LEAD}let'?s (?:keep (?!\w+ing\b|it\b|each\b)|stick (?:to|with) |stay (?:with|on) |go with |use |"
         r"standardi[sz]e on )\S+ \S+",
-        "decision", SEMANTIC, False, "We decided to use SQLite because it needs no server.",
+        SEMANTIC, False, "We decided to use SQLite because it needs no server.",
     ),
     _rule(
         "most-concerned",
         rf"^{LEAD}(?:i'?m|i am) (?:most|mostly|mainly|primarily) (?:concerned|interested|worried) \S+ \S+",
-        "preference", PREFERENCE, False, "I'm most concerned with the accuracy of the count.",
+        PREFERENCE, False, "I'm most concerned with the accuracy of the count.",
     ),
     _rule(
         "correction",
         rf"^{LEAD}(?:not (?:as|in|by|with|on|to|the|an?) .{{3,80}}\bbut\b \S+|"
         r"keep (?:our|the|all|your) .{3,100} (?:in|on|at|under|as|out of) \S+)",
-        "preference", PREFERENCE, False, "Keep our working notes in the wiki.",
+        PREFERENCE, False, "Keep our working notes in the wiki.",
     ),
 )  # fmt: skip
 
