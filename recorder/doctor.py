@@ -132,7 +132,8 @@ def _settings(room: Room) -> list[Check]:
 
 
 def _paused(room: Room) -> list[Check]:
-    if install.paused_until(room.config.home) is None:
+    until_ms = install.paused_until(room.config.home)
+    if until_ms is None or until_ms <= room.now_ms:
         return []
     return [Check("paused", "note", "recording is paused: `recorder resume` goes on")]
 

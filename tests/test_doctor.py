@@ -109,6 +109,16 @@ def test_being_off_or_paused_is_said(db: Connection, config: Config) -> None:
     (config.home / "paused").touch()
     os.utime(config.home / "paused", (2**31 - 1, 2**31 - 1))
     assert "recorder resume" in said(checks(db, config), "note")
+    os.utime(config.home / "paused", (T0 / 1000 - 60, T0 / 1000 - 60))
+    assert "recording is paused" not in said(checks(db, config), "note")
+
+
+def test_a_look_that_cannot_be_taken_leaves_the_others(db: Connection, config: Config) -> None:
+    config.spool.mkdir()
+    (config.spool / "new").write_text("no folder")
+    found = checks(db, config)
+    assert {"spool", "jobs"} <= {check.name for check in found if "cannot be looked at" in check.text}
+    assert {"settings", "worker", "store", "vectors"} <= {check.name for check in found if check.state != "bad"}
 
 
 def test_a_home_that_is_open_to_others_is_bad(db: Connection, config: Config) -> None:

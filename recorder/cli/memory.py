@@ -173,7 +173,7 @@ def remember(
             session_id=here.environ.get("CLAUDE_CODE_SESSION_ID"),
             now_ms=here.now_ms,
         )
-        _tell(outcome, as_json)
+        _tell(here, scope, outcome, as_json)
 
 
 def _tags(text: str) -> tuple[str, ...]:
@@ -195,12 +195,14 @@ def address(scope: Scope, namespace: str) -> str:
     return namespace
 
 
-def _tell(outcome: gate.Outcome, as_json: bool) -> None:
+def _tell(here: Desk, scope: Scope, outcome: gate.Outcome, as_json: bool) -> None:
+    memory = outcome.memory
+    if memory is not None and not memories.visible(here.db, memory, scope):
+        memory = None  # under the person's namespace something may stand that another project proposed
     if as_json:
-        stands = asdict(outcome.memory) if outcome.memory else None
+        stands = asdict(memory) if memory else None
         print_json({"action": outcome.action, "reason": outcome.reason, "memory": stands})
     else:
-        memory = outcome.memory
         where = f" {memory.namespace}/{memory.key} ({memory.trust}, version {memory.version})" if memory else ""
         out.print(Text(f"{outcome.action}{where}{': ' + plain(outcome.reason) if outcome.reason else ''}"))
     if outcome.action == "refused":
@@ -323,7 +325,7 @@ def _change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project
         scope = here.scope(project)
         where = address(scope, namespace)
         by = {"channel": here.channel, "actor": here.actor, "scope": scope, "now_ms": here.now_ms}
-        _tell(verb(here.db, where, key, **by), as_json)
+        _tell(here, scope, verb(here.db, where, key, **by), as_json)
 
 
 @app.command()

@@ -250,6 +250,14 @@ def test_a_quote_from_another_project_comes_without_its_event(terminal: Terminal
     assert {cited[name] for name in ("event_id", "session_id", "uuid", "tool_use_id")} == {None}
 
 
+def test_what_another_project_proposed_for_the_person_is_not_told(terminal: Terminal, elsewhere: Path) -> None:
+    db = terminal.db()
+    db.execute("update memory_versions set channel = 'user_said'")
+    db.close()
+    answer = terminal.ok("remember", "user", "preference.noon", "At noon after all")
+    assert (answer["action"], answer["memory"]) == ("finding", None)
+
+
 def test_a_person_sees_the_findings_of_every_project_on_request(terminal: Terminal, elsewhere: Path) -> None:
     person(terminal)
     here = {finding["key"] for finding in terminal.ok("findings")}
