@@ -275,4 +275,8 @@ STAYS: Mapping[str, str] = {
     "hosts": "the password to db1.example.com is kept there; access token to s3://bucket1/file",
     "kept hash": "bob:$2y$05$abcdefghijklmnopqrstuu",
     "words after token": "token=authentication_failed_error; secret: see docs/secrets.md; key = some_dict['key']",
+    "names as values": 'api_key_secret = "SERVICE_API_KEY"; CANDIDATES_KEY = "tripwire-candidates"',
+    "key to a class": "a dict mapping block key to BlockTypeInfo, and secret to SecretStoreFactory",
+    "joined emoji": "family \U0001f468\u200d\U0001f469\u200d\U0001f467 and \ufeffmark",
+    "grep in files of that name": "tests/test_api_secret.py:12:from x import y\nsrc/token.ts:3:export const",
 }

@@ -38,7 +38,8 @@ _OWN_TEXTS, _OWN_ID_VALUES = attrgetter(*_OWN_TEXT), attrgetter(*_OWN_IDS)
 _BASE64_KEYS = frozenset({"data", "base64", "blob", "image_data"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\r\n]+={0,2}")
 _CUT = re.compile(r"\n…\[omitted \d+ characters, sha256 [0-9a-f]{64}\]…\n")
-_UNSEEN = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_UNSEEN = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
+_WITHOUT_UNSEEN = dict.fromkeys(map(ord, _UNSEEN))
 _ROUNDS = 6
 """How often text is looked at again after a change: what one find uncovers, such as a value in a value."""
 
@@ -99,11 +100,12 @@ class Redactor:
 
     def _redacted(self, parts: list[str]) -> list[str]:
         """The parts, every other one a text to redact; the very same list when there was nothing to do."""
-        for known in self._literals():
-            if any(known in part for part in parts):
-                parts = [part.replace(known, _placeholder("token", 0)) for part in parts]
+        known = self._literals()
         for _ in range(_ROUNDS):
             whole = "".join(parts)
+            if known and any(literal in whole for literal in known):
+                parts = [_without(part, known) for part in parts]
+                whole = "".join(parts)
             try:
                 raw = whole.encode()
             except UnicodeEncodeError:
@@ -112,8 +114,8 @@ class Redactor:
                 parts = [_storable(part) for part in parts]
                 continue
             after = self._once(whole, raw, parts)
-            if after is parts:
-                after = parts if whole.isascii() else self._seen(parts)
+            if after is parts and not whole.isascii():
+                after = self._seen(parts) if any(sign in whole for sign in _UNSEEN) else parts
             if after is parts:
                 break
             parts = after
@@ -121,9 +123,9 @@ class Redactor:
 
     def _seen(self, parts: list[str]) -> list[str]:
         """The parts without signs of no width, where only those hid a secret from the rules; else as they are."""
-        seen = [_UNSEEN.sub("", part) for part in parts]
+        seen = [part.translate(_WITHOUT_UNSEEN) for part in parts]
         whole = "".join(seen)
-        after = seen if seen == parts else self._once(whole, whole.encode(), seen)
+        after = self._once(whole, whole.encode(), seen)
         return parts if after is seen else after
 
     def _once(self, whole: str, raw: bytes, parts: list[str]) -> list[str]:
@@ -409,6 +411,12 @@ def _replaced(parts: list[str], starts: list[int], spans: list[tuple[int, int, s
             if a < b:
                 after[n] = after[n][:a] + placeholder + after[n][b:]
     return after
+
+
+def _without(text: str, known: Sequence[str]) -> str:
+    for literal in known:
+        text = text.replace(literal, _placeholder("token", 0))
+    return text
 
 
 def _placeholder(kind: str, length: int) -> str:

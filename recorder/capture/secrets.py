@@ -39,7 +39,8 @@ _ABOUT = re.compile(
     r"(?:name|file|path|url|uri|dir|type|kind|count|limit|len|length|size|ids?|exp|expir\w*|ttl|at|in|header|field|input"
     r"|label|prefix|regex|pattern|algo\w*|version|budget|usage|used|arn|ref|hint|min|max|policy|manager|store|provider"
     r"|hash|scope|scopes|enabled|required|rotation|endpoint|index|placeholder|message|error|text|title|help|mode|method"
-    r"|domain|server|backends?|strategy|realm|audience|issuer)$",
+    r"|domain|server|backends?|strategy|realm|audience|issuer)$"
+    r"|\.(?:py|[jt]sx?|go|rs|rb|java|kt|cs|c|h|cpp|php|sh|md|rst|txt|html|css|sql|toml|ini|lock|log)$",
     re.IGNORECASE,
 )
 # Names that count tokens, when their value is short: a session token is none.
@@ -145,7 +146,8 @@ def spoken(text: str, start: int, end: int) -> Span | None:
         word = found[0]
         value = word.strip("\"'`*.,;:!?()“”")
         least = 6 if password else 12
-        if count < 7 and (linked or count == 0) and is_told(value, least=least if linked else 8):
+        drawn = is_told(value, least=least if linked else 8) and (password or re.search(r"\d", value) is not None)
+        if count < 7 and (linked or count == 0) and drawn:
             at = end + found.start() + word.index(value)
             return (at, at + len(value))
         if linked and password and value.isdigit() and len(value) >= 6:
@@ -248,6 +250,8 @@ def _is_literal(value: str, *, strong: bool, quoted: bool, shouted: bool) -> boo
     if value.isdigit():
         return strong and (quoted or shouted) and len(value) >= 6
     if is_place(value) or (is_number(value) and not quoted):
+        return False
+    if re.fullmatch(r"[A-Z]{2,}(?:_[A-Z]+)+" if strong else r"[A-Z]{2,}(?:_[A-Z]+)+|[a-z]+(?:-[a-z]+)+", value):
         return False
     digits = any(c.isdigit() for c in value)
     symbols = re.search(r"[^A-Za-z0-9_.\-/:]", value) is not None
