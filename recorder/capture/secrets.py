@@ -29,7 +29,7 @@ Judge = Callable[[str, int, int], Span | None]
 """(text, start, end of a candidate) → the span to take out, None when it is not a secret."""
 
 _STRONG = re.compile(
-    r"passw(?:or)?[dt]|kennwort|passphrase|(?:^|[_\-.])pass$|[a-z](?-i:Pass)$|pwd|psk$|[_-]pw$|secret"
+    r"passw(?:or)?[dt]|kennwort|passphrase|(?:^|[_\-.])pass$|[a-z](?-i:Pass)$|pwd|psk$|creds?$|(?:^|[_-])pw$|secret"
     r"|(?:api|access|private|auth|signing|encryption|account|master|service|deploy)[_. -]?key",
     re.IGNORECASE,
 )
@@ -140,7 +140,7 @@ def spaced(text: str, start: int, end: int) -> Span | None:
 def spoken(text: str, start: int, end: int) -> Span | None:
     """The password a sentence tells: right behind the word, or behind an `is`, a `to`, a colon."""
     line = text[end : end + 200].split("\n", 1)[0]
-    password = text[start:end].lower().lstrip("\"'`* ").startswith(("pass", "pwd", "kenn"))
+    password = text[start:end].lower().lstrip("\"'`* ").startswith(("pass", "pw", "kenn"))
     linked = not password
     for count, found in enumerate(_SPOKEN.finditer(line)):
         word = found[0]
@@ -267,6 +267,7 @@ def _is_literal(value: str, *, strong: bool, quoted: bool, shouted: bool) -> boo
 JUDGES: Mapping[str, Judge] = {
     "assign": assigned,
     "short-name": assigned,
+    "next-line": told,
     "named-value": beside,
     "argument": argument,
     "spaced": spaced,
@@ -307,6 +308,7 @@ SEVERAL: Mapping[str, Callable[[str, int, int], Iterator[Span]]] = {
 NAMES: Mapping[str, str] = {
     "assign": "secret",
     "short-name": "secret",
+    "next-line": "secret",
     "named-value": "secret",
     "argument": "secret",
     "spaced": "secret",
