@@ -118,6 +118,7 @@ class Loop:
             if distil:
                 with transaction(db):
                     jobs.hasten(db, ingest.DISTIL, "", due_ms=self.clock_ms())
+                    jobs.hasten_ended(db, ingest.CLOSE, due_ms=self.clock_ms())
             more = self.one_pass(db, distil=distil)
         self._keep_briefs(db, self.clock_ms())
         return self.taken - before

@@ -23,6 +23,9 @@ EMBEDDED = frozenset({EventKind.PROMPT, EventKind.ASSISTANT, EventKind.TOOL_CALL
 # The same last words reach us from a hook and from the transcript.
 SPOKEN = frozenset({EventKind.ASSISTANT, EventKind.TURN_END, EventKind.SUBAGENT_END})
 
+# The client may write its last lines after SessionEnd: `/exit` itself was one of them (seen in 2.1.197).
+LAST_LINES_MS = 3_000
+
 DISTIL = "distil"
 CLOSE = "close"
 
@@ -300,7 +303,9 @@ def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config:
             sessions.close(db, event.session_id, event.at_ms, str(event.body.get("reason") or "") or None)
             closed.add(event.session_id)
             hasten(event.session_id)
-            wishes[CLOSE, event.session_id] = (now_ms, live)
+            # Read at once what is there, before a fork can copy it; and again when the last lines are written.
+            wishes[DISTIL, subject(event.session_id, event.prompt_id)] = (now_ms, live)
+            wishes[CLOSE, event.session_id] = (now_ms + LAST_LINES_MS, live)
             continue
         if live:
             closed.discard(event.session_id)

@@ -45,6 +45,15 @@ def hasten(db: Connection, kind: str, prefix: str, *, due_ms: int, but: str = ""
     )
 
 
+def hasten_ended(db: Connection, kind: str, *, due_ms: int) -> None:
+    """Make queued jobs due whose subject is a session that has ended."""
+    db.execute(
+        "update jobs set due_ms = min(due_ms, ?) where kind = ? and state = 'queued'"
+        " and subject in (select id from sessions where closed_ms is not null)",
+        (due_ms, kind),
+    )
+
+
 def claim(db: Connection, now_ms: int) -> Job | None:
     """The job that has been due the longest, leased to the caller; jobs whose lease ran out are due again."""
     rows = db.execute(
