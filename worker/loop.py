@@ -46,6 +46,8 @@ def run_once(context: Context, handlers: Mapping[str, Handler]) -> bool:
     except RetryLater as later:
         with transaction(db):
             jobs.retry(db, job, now_ms + later.after_ms)
+    except STORE_TROUBLE:  # not the job's fault: its lease runs out and it is taken again
+        raise
     except Exception as error:
         logger.exception("job %s %s failed, try %d", job.kind, job.subject.replace("\n", " "), job.attempts)
         with transaction(db):
