@@ -38,6 +38,7 @@ _INSTALLING = frozenset("add install i remove uninstall rm view info ls list why
 _CUT = re.compile(r"[;\n]|\|\|?|&&?|\$\(|`")
 _WORD = re.compile(r"[^\s<>\"'=(){}:,]+")
 _PREFIX = re.compile(r"^\s*(?:(?:sudo|time|command|exec|then|do|else|if|while|env|!)\s+|[A-Za-z_]\w*=\S*\s+)*")
+_SEARCHERS = ("grep", "rg", "ag", "ack")
 _SEARCHING = re.compile(r"\b(?:grep|egrep|rg|ag|ack)\b")
 _HEREDOC = re.compile(r"(<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n).*?(\n\s*\2\b|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"(?<!<<)(?<!<<-)\"[^\"]*\"|(?<!<<)(?<!<<-)'[^']*'")
@@ -91,7 +92,9 @@ def searches(tool: str | None, given: Mapping[str, Any]) -> bool:
     if tool == "Grep":
         return given.get("output_mode") == "content"
     command = given.get("command")
-    return tool == "Bash" and isinstance(command, str) and _SEARCHING.search(command) is not None
+    if tool != "Bash" or not isinstance(command, str):
+        return False
+    return any(name in command for name in _SEARCHERS) and _SEARCHING.search(command) is not None
 
 
 def without_written(command: str, names: Names) -> str:

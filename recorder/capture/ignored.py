@@ -87,7 +87,9 @@ class IgnoredPaths:
 
     def without_written(self, command: str) -> str:
         """The command line without what it writes into such a file: here-documents, quoted words, assigned values."""
-        return commands.without_written(command, self.match) if self.hinted(command) else command
+        if not (">" in command or "tee" in command) or not self.hinted(command):
+            return command
+        return commands.without_written(command, self.match)
 
     def without_found(self, text: str) -> str:
         """A search's output without the lines found in such files; their names stay."""

@@ -76,16 +76,17 @@ class Redactor:
     def event(self, event: Event) -> Event:
         """The event as it may be stored: redacted, without ignored content and base64, every text within its caps."""
         draft = _Draft(self._ignored)
-        own = {name: value for name, value in zip(_OWN_TEXT, _OWN_TEXTS(event), strict=True) if value}
-        for value in own.values():
-            draft.parts += (value, "\n")
+        own = _OWN_TEXTS(event)
+        for value in own:
+            if value:
+                draft.parts += (value, "\n")
         tree = draft.body(event)
         parts = self._redacted(draft.parts)
         capped = _Caps(self._head, self._tail)
         fields = _ids_storable(event)
         if parts is not draft.parts or capped.needed(parts):
             texts = iter(parts[::2])
-            fields |= {name: next(texts) for name in own}
+            fields |= {name: next(texts) for name, value in zip(_OWN_TEXT, own, strict=True) if value}
             tree = capped.rebuilt(tree, texts)
         elif not draft.changed and not fields:
             return event
@@ -315,6 +316,8 @@ class _Caps:
 
 def _engine() -> Scanner:
     """The one scanner of this process, loaded when the first text comes."""
+    if _loaded:
+        return _loaded[0]
     with _loading:
         if not _loaded:
             # Imported here: 65 ms and 9 MB that a process which never redacts does not pay.
