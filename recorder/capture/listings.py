@@ -50,6 +50,8 @@ def _without_headed(lines: list[str], names: Names) -> Iterator[str]:
 
 def without_sections(text: str, names: Names) -> str:
     """Output without the parts of such files: the hunks of a diff, what `head` and `tail` show of each."""
+    if not any(names(word) for head in _heads(text) for word in head.split()):
+        return text
     kept: list[str] = []
     in_diff = in_section = False
     lines = text.split("\n")
@@ -72,6 +74,20 @@ def without_sections(text: str, names: Names) -> str:
             in_diff = False
         kept.append(line)
     return "\n".join(kept)
+
+
+def _heads(text: str) -> Iterator[str]:
+    """What could name a part's file: each line with the mark of one, and the line before; found without a pattern,
+    for most output has none in a megabyte."""
+    for mark in ("+++ ", "==> "):
+        at = text.find(mark)
+        while at >= 0:
+            line = text.rfind("\n", 0, at)
+            end = text.find("\n", at)
+            end = end if end >= 0 else len(text)
+            lines = text[text.rfind("\n", 0, max(line, 0)) + 1 : end]
+            yield _ANY_COLOUR.sub("", lines).replace('"', " ")
+            at = text.find(mark, end)
 
 
 def _path(found: re.Match[str]) -> str:
