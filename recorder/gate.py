@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
 
+from recorder.capture import literals
 from recorder.capture.redact import Redactor
-from recorder.config import Capture
+from recorder.config import Capture, home_of
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.models import (
     Channel,
@@ -78,7 +80,7 @@ class Writer:
 
 @cache
 def _redactor() -> Redactor:
-    return Redactor(Capture())
+    return Redactor(Capture(), literals.of_home(home_of(os.environ)))
 
 
 def redact_here(texts: Sequence[str]) -> list[str]:
