@@ -139,8 +139,9 @@ def tell(
     """
 
     def keep_and_decide(db: Connection, clean: Proposal, writer: Writer) -> Outcome:
-        said = _statement(db, clean.value, writer, session_id)
-        return _decide(db, replace(clean, evidence=(said,)), writer)
+        with attempt(db):
+            said = _statement(db, clean.value, writer, session_id)
+            return _decide(db, replace(clean, evidence=(said,)), writer)
 
     return _judge(db, _redacted(proposal, redact), Writer(channel, actor, scope, now_ms), keep_and_decide)
 
@@ -150,14 +151,14 @@ def _judge(
 ) -> Outcome:
     with transaction(db):
         try:
-            with attempt(db):
-                return decide(db, clean, writer)
+            return decide(db, clean, writer)
         except GateRefused as refused:
             _audit(db, writer, "refused", f"{clean.namespace}/{clean.key}", clean.value, refused.reason)
             return Outcome("refused", None, f"{refused.reason}: {refused}")
 
 
 def _decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
+    """Every refusal comes before the first write."""
     _check_address(db, proposal.namespace, proposal.key, writer)
     if not proposal.value.strip():
         raise GateRefused("empty", "an empty value says nothing: give one")
