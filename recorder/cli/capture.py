@@ -7,11 +7,13 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from recorder import install, worker_socket
 from recorder.cli.frame import (
@@ -23,6 +25,7 @@ from recorder.cli.frame import (
     err,
     only_a_person,
     out,
+    plain,
     print_json,
     print_table,
     settings,
@@ -31,7 +34,7 @@ from recorder.cli.frame import (
 from recorder.config import Config
 from recorder.errors import NotFound, RecorderError, WorkerUnavailable
 from recorder.models import EventKind, StoredEvent
-from recorder.recall import fence
+from recorder.recall import fence, views
 from recorder.store import events, health, jobs, sessions
 from recorder.store.db import transaction
 from worker import held
@@ -198,6 +201,30 @@ def list_sessions(
             return
         rows = [(s.id, when(s.started_ms), when(s.closed_ms), s.hook_events, s.title or "") for s in found]
         print_table("", ("session", "began", "closed", "by hook", "title"), rows)
+
+
+@app.command("session")
+def show_session(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")], as_json: Json = False
+) -> None:
+    """Show one session in short: what was asked, files worked on, commands that worked, failures, the last words."""
+    with desk() as here:
+        known = sessions.get(here.db, session)
+        if known is None or known.project_id not in here.projects(known.project_id):
+            raise NotFound(f"there is no session {session} here")
+        # Claude sees what happened in its own project, also where a session went from one to another.
+        found = views.summary(
+            [e for e in events.of_session(here.db, session) if e.project_id in here.projects(e.project_id)]
+        )
+        if as_json:
+            print_json(asdict(found))
+            return
+        out.print(Text(plain(found.title or session), "bold"))
+        print_table("asked", ("",), [(asked,) for asked in found.prompts])
+        print_table("files", ("path", "read", "written"), [(f.path, f.reads, f.writes) for f in found.files])
+        print_table("commands that worked", ("",), [(command,) for command in found.commands])
+        print_table("failures", ("",), [(failure,) for failure in found.failures])
+        out.print(Text(plain(found.outcome)))
 
 
 def _session(session: sessions.Session) -> dict[str, Any]:

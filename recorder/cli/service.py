@@ -223,14 +223,16 @@ def models_list(as_json: Json = False) -> None:
     found = settings()
     chosen = shelf.chosen(found.models_dir)
     rows = [
-        {"id": built.id, "dimension": built.dimension, "used": chosen is not None and built.id == chosen.id}
+        (built.id, built.dimension, chosen is not None and built.id == chosen.id, shelf.unsound(built))
         for built in shelf.listing(found.models_dir)
     ]
     if as_json:
-        print_json(rows)
+        names = ("id", "dimension", "used", "damaged")
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    for row in rows:
-        out.print(f"{'*' if row['used'] else ' '} {row['id']} ({row['dimension']} dimensions)")
+    for name, dimension, used, damaged in rows:
+        flaw = f", damaged: {', '.join(damaged)}; build it anew" if damaged else ""
+        out.print(f"{'*' if used else ' '} {name} ({dimension} dimensions{flaw})")
     if not rows:
         out.print(shelf.NO_MODEL)
 

@@ -11,10 +11,23 @@ from pathlib import Path
 from rich.text import Text
 
 from recorder import doctor, install
-from recorder.cli.frame import Json, Project, app, desk, now_ms, out, plain, print_json, print_table, settings, when
+from recorder.cli.frame import (
+    Json,
+    Project,
+    app,
+    desk,
+    now_ms,
+    only_a_person,
+    out,
+    plain,
+    print_json,
+    print_table,
+    settings,
+    when,
+)
 from recorder.errors import StoreError
-from recorder.store import findings, health, memories
-from recorder.store.db import connect
+from recorder.store import findings, health, indexes, memories, vectors
+from recorder.store.db import connect, has_vec, transaction
 
 
 @app.command()
@@ -107,3 +120,18 @@ def run_doctor(as_json: Json = False) -> None:
 def source_root() -> Path:
     """The folder that holds `hooks/` beside the packages."""
     return Path(doctor.__file__).resolve().parent.parent
+
+
+@app.command()
+def reindex(as_json: Json = False) -> None:
+    """Make every search index anew from its rows, and ask again for every vector that is missing."""
+    only_a_person("makes the indexes anew")
+    with desk() as here:
+        with transaction(here.db):
+            indexes.rebuild(here.db)
+        held = vectors.rebuild(here.db) if has_vec(here.db) else 0
+        waiting = vectors.requeue_missing(here.db)
+        if as_json:
+            print_json({"vectors": held, "waiting": waiting})
+        else:
+            out.print(f"words and trigrams made anew; {held} vectors indexed, {waiting} wait for the worker")

@@ -128,13 +128,6 @@ def counts(db: Connection) -> dict[str, dict[str, int]]:
     return found
 
 
-def oldest_overdue_ms(db: Connection, now_ms: int) -> int:
-    """For how long the most overdue job has waited, in milliseconds; 0 when none does."""
-    for (due,) in db.execute("select min(due_ms) from jobs where state = 'queued' and attempts > 0"):
-        return 0 if due is None else max(0, now_ms - due)
-    return 0
-
-
 def listing(db: Connection, *, state: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
     """Jobs as a person sees them, the newest first."""
     rows = db.execute(

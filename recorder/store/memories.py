@@ -93,20 +93,6 @@ def evidence(db: Connection, version_id: int) -> list[tuple[StoredEvent, str]]:
     return [(by_id[event_id], quote) for event_id, quote in rows if event_id in by_id]
 
 
-def evidence_rows(db: Connection, version_ids: Sequence[int]) -> list[tuple[int, int, str, str | None, str | None]]:
-    """(version, event, quote, uuid, tool_use_id) of the versions' evidence, without bodies."""
-    marks = ", ".join("?" * len(version_ids))
-    return list(
-        db.execute(
-            "select x.version_id, x.event_id, x.quote,"
-            " (select s.uuid from sightings s where s.event_id = x.event_id and s.uuid is not null limit 1),"
-            f" e.tool_use_id from memory_evidence x join events e on e.id = x.event_id where x.version_id in ({marks})"
-            " order by x.version_id, x.event_id",
-            tuple(version_ids),
-        )
-    )
-
-
 def history(db: Connection, memory_id: int) -> list[dict[str, Any]]:
     """Every revision, oldest first: version, value, trust, who, why, when."""
     rows = db.execute(

@@ -222,12 +222,6 @@ def _threes(run: str) -> tuple[str, ...]:
     return tuple(run[n : n + 3] for n in range(len(run) - 2))
 
 
-def events_in_scope(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) -> list[int]:
-    """Those of the events that the caller may see."""
-    sql = f"select e.id from events e where e.id in (select value from json_each(:ids)) and {EVENT_IN_SCOPE}"
-    return [row[0] for row in db.execute(sql, {**bound(scope, now_ms), "ids": json.dumps(list(ids))})]
-
-
 def current(
     db: Connection,
     scope: Scope,

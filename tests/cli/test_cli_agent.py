@@ -290,3 +290,9 @@ def test_a_folder_that_is_gone_still_names_its_project(terminal: Terminal, tmp_p
     assert [session["id"] for session in terminal.ok("sessions", "--project", str(gone))] == ["s9"]
     said = terminal.run("sessions", "--project", str(tmp_path / "typo"))
     assert said.code == 1 and "there is no folder" in said.err
+
+
+def test_claude_sees_no_session_of_another_project_and_makes_no_index_anew(terminal: Terminal, elsewhere: Path) -> None:
+    said = terminal.run("session", "session-b")
+    assert said.code == 1 and SECRET not in said.out + said.err
+    assert "only a person" in terminal.run("reindex").err

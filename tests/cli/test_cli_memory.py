@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recorder.store.db import DatabaseError
-from tests.cli.terminal import ROOT, RULE, Terminal, environ
+from tests.cli.terminal import CONTROLS, ROOT, RULE, Terminal, environ
 
 
 def agent(terminal: Terminal) -> None:
@@ -242,3 +242,27 @@ def test_the_command_runs_as_a_process_of_its_own(terminal: Terminal) -> None:
         check=True,
     )
     assert "pytest -q" in run.stdout.decode() and run.stderr == b""
+
+
+def test_a_session_is_shown_in_short(terminal: Terminal) -> None:
+    (session, *_) = terminal.ok("sessions")
+    found = terminal.ok("session", session["id"])
+    assert [asked.rstrip(".") for asked in found["prompts"]] == [RULE]
+    assert "pytest -q" in found["commands"]
+    said = terminal.run("session", session["id"])
+    assert RULE in said.out and not set(said.out) & set(CONTROLS)
+
+
+def test_a_session_that_is_not_here_is_an_error_of_one_line(terminal: Terminal) -> None:
+    said = terminal.run("session", "nobody")
+    assert (said.code, said.out) == (1, "") and "nobody" in said.err
+
+
+def test_a_broken_index_finds_again_after_reindex(terminal: Terminal) -> None:
+    before = [hit["id"] for hit in terminal.ok("search", "pytest")["hits"]]
+    db = terminal.db()
+    db.execute("insert into event_words (event_words) values ('delete-all')")
+    db.execute("delete from memory_words")
+    db.close()
+    assert terminal.ok("reindex")["waiting"] >= len(before) > 0
+    assert [hit["id"] for hit in terminal.ok("search", "pytest")["hits"]] == before
