@@ -176,6 +176,8 @@ def _decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
         return _at_deleted(db, current, proposal, writer, trust, cited, same=same)
     if same:
         return _corroborate(db, current, proposal, writer, trust, cited)
+    if memories.had(db, current.id, proposal.value, [event.id for event in cited]):
+        return Outcome("unchanged", current, "this was said before, and superseded")
     if _outranked(db, current, proposal, writer, trust):
         return _open_finding(
             db, current, proposal, writer, "something of higher standing, or said later, stands under this key"

@@ -47,5 +47,6 @@ def request(home: Path, op: str, *, timeout_s: float, **fields: Any) -> dict[str
     except (OSError, ValueError) as error:
         raise WorkerUnavailable(f"the worker does not answer '{op}' on {socket_path(home)}: {error}") from error
     if not isinstance(answer, dict) or not answer.get("ok"):
-        raise WorkerUnavailable(f"the worker refused '{op}': {answer!r}")
+        said = answer.get("error") if isinstance(answer, dict) else None
+        raise WorkerUnavailable(str(said or f"the worker refused '{op}'"))
     return answer

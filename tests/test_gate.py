@@ -153,6 +153,16 @@ def test_what_was_said_earlier_does_not_supersede_what_was_said_later(db: Connec
     assert put(db, earlier, Channel.OBSERVED, project, T0 + 30).action == "finding"
 
 
+def test_a_turn_that_is_distilled_again_opens_no_finding_for_what_it_lost_before(db: Connection, project: str) -> None:
+    first = proposal(project, occurred_ms=T0)
+    put(db, first, Channel.OBSERVED, project, T0 + 20)
+    later = proposal(project, "Run the tests with tox", evidence=(Evidence(5, "pytest -q"),), occurred_ms=T0 + 10)
+    put(db, later, Channel.OBSERVED, project, T0 + 30)
+    assert put(db, first, Channel.OBSERVED, project, T0 + 40).action == "unchanged"
+    assert findings.listing(db, Scope(project)) == []
+    assert current(db, project)[0] == "Run the tests with tox"
+
+
 def test_what_was_said_while_the_clock_was_ahead_can_be_corrected_when_it_is_right(
     db: Connection, project: str
 ) -> None:

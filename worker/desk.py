@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from recorder.errors import RecorderError
 from recorder.worker_socket import LIMIT_BYTES, VERSION, socket_path
 
 logger = logging.getLogger(__name__)
@@ -74,6 +75,8 @@ class Desk:
             return {"ok": False, "error": f"no such request; there are {', '.join(sorted(self.answers))}"}
         try:
             return {"ok": True, **answer(asked)}
+        except RecorderError as error:
+            return {"ok": False, "error": str(error)}
         except Exception as error:
             logger.exception("request %s failed", asked.get("op"))
             return {"ok": False, "error": repr(error)}

@@ -203,6 +203,17 @@ def set_deleted(db: Connection, memory_id: int, deleted_ms: int | None, by: str 
     db.execute("update memories set deleted_ms = ?, deleted_by = ? where id = ?", (deleted_ms, by, memory_id))
 
 
+def had(db: Connection, memory_id: int, value: str, event_ids: Sequence[int]) -> bool:
+    """Whether an earlier version had this very value from these very events: a turn is distilled again at times."""
+    rows = db.execute(
+        "select v.id from memory_versions v where v.memory_id = ? and v.value = ? and v.retired_ms is not null"
+        " and not exists (select 1 from json_each(?) j where not exists"
+        " (select 1 from memory_evidence x where x.version_id = v.id and x.event_id = j.value)) limit 1",
+        (memory_id, value, json.dumps(list(event_ids))),
+    )
+    return bool(list(rows))
+
+
 def deleted_ms(db: Connection, memory_id: int) -> int:
     """When the memory was hidden; 0 when it is not."""
     for (at,) in db.execute("select deleted_ms from memories where id = ?", (memory_id,)):

@@ -48,6 +48,8 @@ SAME = [
     ("In all my projects, never add emojis to commits.", "We always add emojis to commits."),
 ]
 DIFFERENT = [
+    ("Always lint with ruff.", "Always lint with eslint."),
+    ("Never touch the other branch", "Never touch the same branch"),
     # what the review found
     ("Always use pnpm, never npm", "Always run the tests with `uv run pytest -q`"),
     ("Never use npm in the frontend", "Never use pip in the backend"),

@@ -109,7 +109,7 @@ TOKEN = re.compile(
 )
 DECORATION = frozenset("-*_!")
 # Common words that tell one subject from another, and names of tools and languages that are common words elsewhere.
-TELLING = frozenset({"user", "after"})
+TELLING = frozenset({"user", "after", "other", "same"})
 TOO_COMMON = (STOP | {"without"}) - TELLING
 COMMON_NAME = re.compile(r"(?<=\buse )(?:go|make|let|get|put|do|while)\b|\b(?:GET|PUT)\b")
 
