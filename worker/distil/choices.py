@@ -64,7 +64,8 @@ CHOICES: tuple[Choice, ...] = (
 CHOOSING = (
     r"\b(?:us(?:e|es|ing)|prefer(?:s|ring)?|choose|chose|pick|want|(?:stick|stay|go|going|went) (?:to|with|on)|"
     r"(?:switch|move|migrate|standardi[sz]e)d? (?:to|on)|install(?:ing)?\b[\w ]{0,30} with|"
-    r"(?:indent|lint|format|type-?check)(?:ed|ing|ting|ted)?\b[\w ]{0,20}? (?:with|by|using)|(?:manager|framework|linter|formatter|database|backend|checker) is)\s+"
+    r"(?:indent|lint|format|type-?check)(?:ed|ing|ting|ted)?\b[\w ]{0,20}? (?:with|by|using)|"
+    r"(?:manager|framework|linter|formatter|database|backend|checker) is)\s+"
     r"(?:(?:only|always|the|our|an?|exclusively|just|plain) )*"
 )
 # What may follow a name that is chosen; a word that is none of these makes a command or a compound of it.
