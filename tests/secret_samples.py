@@ -38,6 +38,9 @@ def _in(before: str, value: str, after: str = "") -> tuple[str, str]:
 UPPER = string.ascii_uppercase + "234567"
 SAMPLES: Mapping[str, tuple[str, str]] = {
     "assign": _in("FOO_" + "TOKEN=", drawn(40)),
+    "phrase": _in("DB_PASS" + 'WORD = "', "Tr0ub dYEjW1", '"'),
+    "here-string": _in("gh auth login --with-" + "token <<< ", "tr0ub4dor"),
+    "sqlplus": _in("sqlplus -s bob/", "tr0ub4dor", "@orcl"),
     "named-value": _in('{"name": "DB_PASS' + 'WORD", "value": "', "tr0ub4dor", '"}'),
     "flag": _in("deploy --pass" + "word ", "tr0ub4dor", " now"),
     "short-name": _in("AU" + "TH=", drawn(40)),
@@ -205,6 +208,15 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "printenv": _in("HOME=/root\nADMIN_" + f"{TOKEN.upper()}=", LONG, "\nPWD=/srv"),
     "export -p": _in(f'declare -x ADMIN_{TOKEN.upper()}="', LONG, '"'),
     "from literal": _in(f"kubectl create secret generic x --from-literal={PASS}=", VALUE),
+    "words in quotes": _in(f'{PASS}: "', "correct horse battery", '"'),
+    "words in quotes, json": _in(f'{{"{PASS}":"', "Tr0ub aaa1", '"}'),
+    "words in quotes, json inside json": _in(f'{{\\"{PASS}\\": \\"', "Tr0ub aaa1", '\\"}'),
+    "words in quotes, short": _in(f'DB_{PASS.upper()}="', "a b c9X", '"'),
+    "words in single quotes": _in(f"{PASS}: '", "two words 9", "'"),
+    "words in quotes that end like a sentence": _in(f'{PASS} = "', "Tr0ub4 dYEjW1!", '"'),
+    "subscription key": _in("Ocp-Apim-Subscription-" + "Key: ", drawn(32, HEX)),
+    "full-width colon": _in(f"{PASS}\uff1a", VALUE),
+    "here-string, quoted": _in("docker login -u bob --pass" + "word-stdin <<< '", VALUE, "'"),
     "key, openssh": (key_block("OPENSSH "), ""),
     "key, escaped": (key_block("", "\\n"), ""),
     "key, numbered": (key_block("EC ", "\n  12\u2192"), ""),
@@ -217,6 +229,19 @@ NAMES_OF_SECRETS = (
 ).split()
 # How a name and its value are written.
 WRITTEN = ("{}={}", "export {}={}", "export {}='{}'", '"{}": "{}"', "{}: {}", "  {}: '{}'", "{} = {}", "-e {}={} app")
+
+# How a short token is written, its name in it.
+SHORT_TOKENS = (
+    f"ADMIN_{TOKEN.upper()}: {{}}",
+    f"ADMIN_{TOKEN.upper()}={{}}",
+    f"AUTH_{TOKEN.upper()}: {{}}",
+    f"AWS_SESSION_{TOKEN.upper()}: {{}}",
+    f"{TOKEN}: {{}}",
+    f'"admin{TOKEN.title()}": "{{}}"',
+    f'"auth{TOKEN.title()}": "{{}}"',
+    f'admin{TOKEN.title()} = "{{}}"',
+    f'{{{{"{TOKEN}": "{{}}"}}}}',
+)
 
 # What recall looks for. None of it may change.
 STAYS: Mapping[str, str] = {
@@ -281,5 +306,21 @@ STAYS: Mapping[str, str] = {
     "names as values": 'api_key_secret = "SERVICE_API_KEY"; CANDIDATES_KEY = "tripwire-candidates"',
     "key to a class": "a dict mapping block key to BlockTypeInfo, and secret to SecretStoreFactory",
     "joined emoji": "family \U0001f468\u200d\U0001f469\u200d\U0001f467 and \ufeffmark",
+    "short words after token": (
+        "max_tokens: 4096 token_count=512 tokens: 12k token: str token: Token const token = getToken1() "
+        "token: OAuth2Token token: Ed25519Key"
+    ),
+    "short references after token": (
+        "token: $TOKEN1x token: ${TOKEN1x} token: <token-1> token: v1.2.3-rc1 token: 2024-08-06 token: /srv/a1.txt "
+        "token: https://example.com/a1 token = a1.token token: sha256-digest token_id: 6901df7a"
+    ),
+    "labels in quotes": (
+        '"password": "Password is required", password: \'Must be 8 characters\', "password": "Mot de passe perdu ?"'
+    ),
+    "templates in quotes": 'password = "${DB} and more"; PASSWORD="$(pass show db)"; password: "<the one you got>"',
+    "directory in quotes": 'PWD="/home/user/my project"; OLDPWD="~/my project"',
+    "quotes that hold a name": '{"a": "password:", "b": "c d"} and "password=" + first + " last"',
+    "sqlplus without a password": "sqlplus / as sysdba; sqlplus /nolog; sqlplus bob/$PW@orcl",
+    "here-string of a variable": 'gh auth login --with-token <<< "$GH"; cat <<< "hello there"',
     "grep in files of that name": "tests/test_api_secret.py:12:from x import y\nsrc/token.ts:3:export const",
 }

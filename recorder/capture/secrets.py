@@ -15,6 +15,7 @@ from recorder.capture.values import (
     changes,
     is_drawn_part,
     is_identity,
+    is_mixed,
     is_number,
     is_place,
     is_random,
@@ -30,9 +31,10 @@ Judge = Callable[[str, int, int], Span | None]
 
 _STRONG = re.compile(
     r"passw(?:or)?[dt]|kennwort|passphrase|(?:^|[_\-.])pass$|[a-z](?-i:Pass)$|pwd|psk$|creds?$|(?:^|[_-])pw$|secret"
-    r"|(?:api|access|private|auth|signing|encryption|account|master|service|deploy)[_. -]?key",
+    r"|(?:api|access|private|auth|signing|encryption|account|master|service|deploy|subscription)[_. -]?key",
     re.IGNORECASE,
 )
+_TOKEN = re.compile(r"token[_\-]?\d*$", re.IGNORECASE)
 # Names that speak about a secret, and hold none: the last word of them, wherever a word may begin.
 _ABOUT = re.compile(
     r"(?:^|[_.\-]|(?-i:(?<=[a-z])(?=[A-Z]))|(?<=token)|(?<=secret)|(?<=password)|(?<=passwd)|(?<=key)|(?<=pwd)|(?<=auth))"
@@ -214,7 +216,8 @@ def assigned(text: str, start: int, end: int) -> Span | None:
     if _speaks_about(name, value, random=random, strong=strong):
         return None
     listed = not (quoted or shouted) and _is_listed(text, start, end, name)
-    if not (random or _is_literal(value, strong=strong, quoted=quoted or listed, shouted=shouted)):
+    token = _TOKEN.search(name) is not None and is_mixed(value)
+    if not (random or token or _is_literal(value, strong=strong, quoted=quoted or listed, shouted=shouted)):
         return None
     if name == "PASS" and ":" in before:
         return None
@@ -224,6 +227,28 @@ def assigned(text: str, start: int, end: int) -> Span | None:
         found = _TAIL.match(text, end)
         return (start, max(start + len(value), found.end() if found else end))
     return (start, start + len(value))
+
+
+def phrase(text: str, start: int, end: int) -> Span | None:
+    """What stands in quotes behind the name of a password, with spaces in it; a path, a template or a label is none."""
+    opened = re.search(r"\\*[\"']$", text[start:end])
+    line = text[end : end + 210].split("\n", 1)[0]
+    at = line.find(opened[0]) if opened else -1
+    value = line[: max(at, 0)]
+    if not 6 <= len(value) <= 200 or " " not in value or "[redacted:" in value:
+        return None
+    if _TEMPLATE.search(value) or re.match(r"[/~]|[A-Za-z]:\\", value):
+        return None
+    label = value[-1] in ".!?:…" or _LABEL.search(value) is not None
+    return None if label and not any(is_told(word.rstrip(".,;:!?")) for word in value.split()) else (end, end + at)
+
+
+_TEMPLATE = re.compile(r"^\$\w|[$#]\{|\$\(|\{\{|%[(s]|\{[A-Za-z_][\w.]*\}|<[A-Za-z][\w \-]*>")
+_LABEL = re.compile(
+    r"passw|passphrase|\b(?:required|enter|must|invalid|incorrect|wrong|missing|too short|too long|at least|characters"
+    r"|forgot|reset|change|cannot|should|please|optional|your|here|placeholder|example|confirm|match|field)\b",
+    re.IGNORECASE,
+)
 
 
 def _speaks_about(name: str, value: str, *, random: bool, strong: bool) -> bool:
@@ -267,6 +292,7 @@ def _is_literal(value: str, *, strong: bool, quoted: bool, shouted: bool) -> boo
 JUDGES: Mapping[str, Judge] = {
     "assign": assigned,
     "short-name": assigned,
+    "phrase": phrase,
     "next-line": told,
     "named-value": beside,
     "argument": argument,
@@ -282,6 +308,8 @@ JUDGES: Mapping[str, Judge] = {
     "htpasswd": literal,
     "openssl": literal,
     "piped": literal,
+    "here-string": literal,
+    "sqlplus": literal,
     "pgpass": in_pgpass,
     "curl-user": literal,
     "sshpass": literal,
@@ -308,6 +336,7 @@ SEVERAL: Mapping[str, Callable[[str, int, int], Iterator[Span]]] = {
 NAMES: Mapping[str, str] = {
     "assign": "secret",
     "short-name": "secret",
+    "phrase": "password",
     "next-line": "secret",
     "named-value": "secret",
     "argument": "secret",
@@ -323,6 +352,8 @@ NAMES: Mapping[str, str] = {
     "htpasswd": "password",
     "openssl": "password",
     "piped": "password",
+    "here-string": "password",
+    "sqlplus": "password",
     "pgpass": "password",
     "curl-user": "password",
     "sshpass": "password",

@@ -33,6 +33,9 @@ _TECHNICAL = re.compile(
 )
 _HOST = re.compile(r"[a-z0-9\-]+(?:\.[a-z0-9\-]+)+(?::\d+)?(?:/\S*)?$|localhost\b|[^@\s]+@[\w\-]+(?:\.[\w\-]+)+$")
 _IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z0-9]+)+$|[A-Z]+(?:_[A-Z0-9]+)+$|[A-Z]{1,6}-\d+$|[a-z]+(?:-[a-z]+)+$")
+_RELATIVE = re.compile(r"(?:[A-Za-z_.\-]+\d*/)+[A-Za-z_.\-]+\d*(?:\.\w+)?(?::\d+)*$")
+_MEMBER = re.compile(r"[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+$")
+_NAMESAKE = re.compile(r"[A-Za-z_]*token_?\d{1,2}$", re.IGNORECASE)
 _UNSPOKEN = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}|[aeiou]{5}", re.IGNORECASE)
 
 
@@ -74,6 +77,20 @@ def is_scrambled(value: str) -> bool:
     if value.islower() or value.isupper():
         return len(value) >= 20 or _UNSPOKEN.search(value) is not None
     return changes(value) >= 0.4
+
+
+def is_mixed(value: str) -> bool:
+    """Has it letters and digits as a short token has, and is no number, place, id, type or member of something?"""
+    if len(value) < 7 or not re.search(r"[A-Za-z]", value) or not re.search(r"\d", value):
+        return False
+    if value.lower() in WORDS or is_number(value) or is_identity(value) or re.search(r"[(){}\[\]<>|]", value):
+        return False
+    if any(known.match(value) for known in (REFERENCE, _PLACE, _HOST, _IDENTIFIER, _RELATIVE, _MEMBER, _NAMESAKE)):
+        return False
+    technical = _TECHNICAL.match(value)
+    return (
+        technical is None or re.match(r"(?:[A-Z][a-z]{3,}|Key|[a-z]{5,})?$|[^A-Za-z]", value[technical.end() :]) is None
+    )
 
 
 def is_told(value: str, *, least: int = 6) -> bool:

@@ -23,6 +23,7 @@ from tests.secret_samples import (
     NAMES_OF_SECRETS,
     PASS,
     SAMPLES,
+    SHORT_TOKENS,
     STAYS,
     VALUE,
     WRITTEN,
@@ -86,6 +87,14 @@ def test_a_drawn_value_under_any_name_of_a_secret_goes(name: str, written: str) 
     for value in (drawn(40), drawn(24, LETTERS + "-_")):
         text = written.format(name, value)
         assert value not in REDACTOR.text(text), text
+
+
+@pytest.mark.parametrize("written", SHORT_TOKENS)
+def test_a_short_token_of_letters_and_digits_goes(written: str) -> None:
+    values = [*map(drawn, range(8, 16)), "s3cr3t" + "Adm1nX", "hunter2" + "hunter", "Tr0ub-" + "4dor"]
+    after = REDACTOR.texts([written.format(value) for value in values])
+    for value, text in zip(values, after, strict=True):
+        assert value not in text
 
 
 @pytest.mark.parametrize("name", STAYS)
