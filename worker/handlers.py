@@ -50,7 +50,7 @@ def distil_turn(context: Context, job: Job) -> str:
     project_id = next((event.project_id for event in turn if event.project_id), session.project_id)
     if project_id is None:
         return "no project"
-    before = [event for event in events.of_session(db, session_id) if event.at_ms < turn[0].at_ms][-LOOK_BACK:]
+    before = events.before(db, session_id, turn[0].at_ms, limit=LOOK_BACK)
     found = distil(turn, project_id=project_id, typed_verified=context.config.distil.typed_is_verified, before=before)
     taken = refused = 0
     for proposed in found:

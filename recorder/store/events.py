@@ -295,6 +295,16 @@ def of_session(db: Connection, session_id: str, *, limit: int = 100_000) -> list
     return [_event(row) for row in rows]
 
 
+def before(db: Connection, session_id: str, at_ms: int, *, limit: int) -> list[StoredEvent]:
+    """The last events of a session before a time, in the order they happened."""
+    rows = db.execute(
+        f"select {COLUMNS} from events e where e.session_id = ? and e.at_ms < ?"
+        " order by e.at_ms desc, e.id desc limit ?",
+        (session_id, at_ms, limit),
+    )
+    return [_event(row) for row in rows][::-1]
+
+
 def listing(
     db: Connection,
     *,

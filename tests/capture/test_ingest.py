@@ -239,3 +239,11 @@ def test_the_last_words_of_a_turn_are_found_once_whoever_brought_them_first(
     (found,) = db.execute("select rowid from event_words where event_words match 'parser'")
     assert events.get(db, [found[0]])[0].kind is EventKind.ASSISTANT
     assert [event.text for event in events.of_session(db, "s1")] == [words, words]
+
+
+def test_what_a_turn_looks_back_at_is_the_latest_before_it_in_order(
+    db: Connection, config: Config, folder: str
+) -> None:
+    take(db, config, [event_of(bash("ls", use=f"toolu_{n}", cwd=folder), at_ms=T0 + n) for n in range(6)])
+    found = events.before(db, "s1", T0 + 4, limit=2)
+    assert [event.tool_use_id for event in found] == ["toolu_2", "toolu_3"]
