@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from recorder.capture import excerpt, project
 from recorder.config import Config
 from recorder.models import Event, EventKind, Source
-from recorder.store import events, jobs, projects, sessions
+from recorder.store import events, health, jobs, projects, sessions
 from recorder.store.db import Connection, transaction
 
 # A hook notes when it ran, the transcript when the record was made: the same call lies this close together.
@@ -86,9 +87,11 @@ def take(
     config: Config,
     but_turn: str = "",
     also: Callable[[], None] | None = None,
+    run_id: int | None = None,
 ) -> Taken:
     """Redact a batch and store it, as `store` does."""
-    return store(db, make_ready(batch, redact), now_ms=now_ms, config=config, but_turn=but_turn, also=also)
+    ready = make_ready(batch, redact)
+    return store(db, ready, now_ms=now_ms, config=config, but_turn=but_turn, also=also, run_id=run_id)
 
 
 def store(
@@ -99,11 +102,12 @@ def store(
     config: Config,
     but_turn: str = "",
     also: Callable[[], None] | None = None,
+    run_id: int | None = None,
 ) -> Taken:
     """Store a batch in one transaction, with the jobs it gives rise to.
 
     `but_turn` names a turn no job is asked for, because the caller is that job. `also` runs inside the transaction:
-    what must be committed with the events, such as how far a transcript was read.
+    what must be committed with the events, such as how far a transcript was read. `run_id` is the backfill's.
     """
     left_out: Counter[str] = Counter()
     resolver = _Resolver(db, config, now_ms)
@@ -120,7 +124,7 @@ def store(
                 continue
             kept.append(item)
         _see_sessions(db, kept)
-        fresh = _store_all(db, kept, scope_ids, now_ms)
+        fresh = _store_all(db, kept, scope_ids, now_ms, run_id)
         _ask_for_jobs(db, fresh, now_ms, config, but_turn)
         if also is not None:
             also()
@@ -195,7 +199,8 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
             last_ms=max(event.at_ms for event in of_events),
             cwd=first.event.cwd if first else None,
             project_id=first.project_id if first else None,
-            transcript_path=next((e.transcript_path for e in on_main if e.transcript_path), None),
+            transcript_path=next((e.transcript_path for e in on_main if _says_where(e, session_id)), None),
+            found_in=next((e.transcript_path for e in on_main if e.transcript_path), None),
             branch=next((e.branch for e in reversed(of_events) if e.branch), None),
             hook_events=sum(event.source is Source.HOOK for event in of_events),
         )
@@ -205,10 +210,18 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
                 sessions.entitle(db, session_id, str(event.body["text"])[:200])
 
 
-def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str, int], now_ms: int) -> list[_Placed]:
+def _says_where(event: Event, session_id: str) -> bool:
+    """Whether the event knows the session's transcript: a hook does; a file may hold copies of other sessions."""
+    named = event.transcript_path
+    return named is not None and (event.source is Source.HOOK or PurePath(named).stem == session_id)
+
+
+def _store_all(
+    db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str, int], now_ms: int, run_id: int | None
+) -> list[_Placed]:
     """Insert what is new and sight the rest; the new ones. What is known is looked up once for the whole batch."""
     known = events.known(db, [item.event for item in batch])
-    hooked = sessions.with_hooks(db, {item.event.session_id for item in batch})
+    missed_by_hooks = _missed_by_hooks(db, batch)
     last_id = events.last_id(db)
     fresh: list[_Placed] = []
     sights: list[tuple[int, Event, object]] = []
@@ -228,7 +241,7 @@ def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str,
                 received_ms=now_ms,
                 excerpt=ready.excerpt,
                 narrow=ready.narrow,
-                healed=_missed_by_hooks(event, hooked),
+                healed=missed_by_hooks(event),
                 packed=ready.packed,
             )
             sights.append((event_id, event, None))
@@ -240,7 +253,7 @@ def _store_all(db: Connection, batch: Sequence[_Placed], scope_ids: Mapping[str,
             sights.append((event_id, event, _extra(event)))
             events.learn(db, event_id, event)
         known.add(event, event_id)
-    events.sight_all(db, sights)
+    events.sight_all(db, sights, run_id)
     events.add_files(db, files)
     events.queue_vectors(db, vectors)
     if fresh:
@@ -267,10 +280,19 @@ def _copied(db: Connection, event: Event) -> int | None:
     return None
 
 
-def _missed_by_hooks(event: Event, hooked: Container[str]) -> bool:
-    missable = event.source is Source.TRANSCRIPT and event.kind in CARRIED_BY_HOOKS and event.agent_id is None
-    # A call that was refused or never valid has no hook to miss.
-    return missable and event.ok is not False and event.session_id in hooked
+def _missed_by_hooks(db: Connection, batch: Iterable[_Placed]) -> Callable[[Event], bool]:
+    """Whether a hook should have carried an event: from when they were registered, else where one has spoken."""
+    since_ms = health.recording_since_ms(db)
+    hooked = sessions.with_hooks(db, {item.event.session_id for item in batch}) if since_ms is None else set()
+
+    def missed(event: Event) -> bool:
+        # A call that was refused or never valid has no hook to miss.
+        if event.source is Source.HOOK or event.ok is False or event.agent_id is not None:
+            return False
+        due = event.session_id in hooked if since_ms is None else event.at_ms >= since_ms
+        return due and event.kind in CARRIED_BY_HOOKS
+
+    return missed
 
 
 def _extra(event: Event) -> dict[str, str] | None:
@@ -285,6 +307,7 @@ def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config:
     session_idle_ms = int(config.worker.session_idle_minutes * 60_000)
     closed = sessions.closed(db, {item.event.session_id for item in fresh})
     wishes: dict[tuple[str, str], tuple[int, bool]] = {}
+    front: set[str] = set()
     ended: dict[str, str] = {}
 
     def hasten(session_id: str, but: str = "") -> None:
@@ -299,6 +322,8 @@ def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config:
             continue
         # What a transcript adds happened before it was read: it opens nothing again and puts nothing off.
         live = event.source is Source.HOOK
+        if event.source is not Source.BACKFILL:
+            front.add(event.session_id)
         if event.kind is EventKind.SESSION_END:
             sessions.close(db, event.session_id, event.at_ms, str(event.body.get("reason") or "") or None)
             closed.add(event.session_id)
@@ -320,7 +345,8 @@ def _ask_for_jobs(db: Connection, fresh: Sequence[_Placed], now_ms: int, config:
             hasten(event.session_id, but=turn)
         wishes[CLOSE, event.session_id] = (now_ms if over else silent_since + session_idle_ms, live)
     for (kind, name), (due_ms, later) in wishes.items():
-        jobs.ask(db, kind, name, due_ms=due_ms, now_ms=now_ms, later=later)
+        behind = name.partition("\n")[0] not in front
+        jobs.ask(db, kind, name, due_ms=due_ms, now_ms=now_ms, later=later, behind=behind)
 
 
 def _closes_turn(event: Event) -> bool:

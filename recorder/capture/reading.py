@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,12 +15,16 @@ from recorder.models import Event, PromptClass, Source
 from recorder.store import events, sessions
 from recorder.store.db import Connection, transaction
 
-PREFIX_BYTES = 4096
+EDGE_BYTES = 4096
+"""Of a file's first bytes, and of the last ones before the offset, a hash is kept: the same file is known by them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What reading a transcript needs: the database, the time, the redaction, the settings."""
+    """What reading a transcript needs: the database, the time, the redaction, the settings.
+
+    `run_id` is the backfill's. `final` takes a whole last line without its end too, of a file nobody writes any more.
+    """
 
     db: Connection
     now_ms: int
@@ -27,6 +32,46 @@ class Reader:
     config: Config
     source: Source = Source.TRANSCRIPT
     but_turn: str = ""
+    run_id: int | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to go on in a file, and what waits there for its end."""
+
+    cursor: transcript.Cursor = transcript.Cursor(0, {})
+    calls: Mapping[str, Event] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A span of a transcript, redacted: all that needs no database.
+
+    `records` = `taken_in` + all of `left_out`: every record of the span is accounted for.
+    """
+
+    ready: list[ingest.Ready]
+    place: Place
+    inode: int
+    prefix_hash: str
+    tail_hash: str
+    at_end: bool
+    moved: bool
+    lines: int
+    records: int
+    taken_in: int
+    left_out: Counter[str]
+    problems: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one commit brought: how far the file is read now, the piece's count, and what became of its events."""
+
+    offset: int
+    piece: Piece
+    taken: ingest.Taken
 
 
 def session_files(main: Path) -> list[Path]:
@@ -39,32 +84,97 @@ def session_files(main: Path) -> list[Path]:
     return [path for path in (main, *agents) if path.is_file()]
 
 
-def catch_up(reader: Reader, path: Path, session_id: str) -> ingest.Taken:
-    """Take in what the transcript holds beyond what was read; never past an unterminated line.
-
-    How far it was read is committed with the events, so that a crash in between reads the same span again.
-    """
-    name = str(path)
-    believed = _is_claudes(path, reader.config)
-    cursor, calls = _start(reader.db, path)
+def catch_up(reader: Reader, path: Path, session_id: str | None = None) -> ingest.Taken:
+    """Take in what the transcript holds beyond what was read; never past an unterminated line."""
     total = ingest.Taken()
+    for step in steps(reader, path, session_id):
+        taken = step.taken
+        total = ingest.Taken(total.new + taken.new, total.seen + taken.seen, total.left_out + taken.left_out)
+    return total
+
+
+def steps(reader: Reader, path: Path, session_id: str | None = None) -> Iterator[Step]:
+    """Each commit on the way to the file's end; who stops asking stops the reading, and it goes on there next time.
+
+    How far the file was read is committed with the events, so that a crash in between reads the same span again.
+    The session is the records' own where none is given.
+    """
+    place = start(reader.db, path)
+    believed = is_claudes(path, reader.config)
     while True:
-        chunk = transcript.read(path, cursor, open_calls=calls, source=reader.source)
-        calls = {key: reader.redact(call) for key, call in chunk.open_calls.items()}
-        if chunk.cursor.offset != cursor.offset or chunk.events:
-            taken = ingest.take(
-                reader.db,
-                chunk.events if believed else [_unsure(event) for event in chunk.events],
-                now_ms=reader.now_ms,
-                redact=reader.redact,
-                config=reader.config,
-                but_turn=reader.but_turn,
-                also=_keep(reader, path, name, session_id, chunk.cursor, calls),
-            )
-            total = ingest.Taken(total.new + taken.new, total.seen + taken.seen, total.left_out + taken.left_out)
-        cursor = chunk.cursor
-        if chunk.at_end:
-            return total
+        piece = prepare(path, place, reader.redact, reader.source, believed=believed, final=reader.final)
+        if piece.moved:
+            yield Step(piece.place.cursor.offset, piece, keep(reader, path, piece, session_id))
+        place = piece.place
+        if piece.at_end:
+            return
+
+
+def start(db: Connection, path: Path) -> Place:
+    """Where to go on, or the beginning when the file is another one or shorter than what was read."""
+    known = sessions.reading(db, str(path))
+    if known is None or not path.is_file():
+        return Place()
+    prefix, tail = _edges(path, known.offset)
+    if path.stat().st_size < known.offset or prefix != known.prefix_hash or known.tail_hash not in (None, tail):
+        with transaction(db):
+            events.keep_open_calls(db, str(path), ())
+        return Place()
+    return Place(transcript.Cursor(known.offset, known.state), events.open_calls(db, str(path)))
+
+
+def prepare(
+    path: Path, place: Place, redact: Callable[[Event], Event], source: Source, *, believed: bool, final: bool
+) -> Piece:
+    """The next span of the file, redacted. `believed`: what it says of who typed counts."""
+    chunk = transcript.read(path, place.cursor, open_calls=place.calls, source=source, final=final)
+    moved = chunk.cursor.offset != place.cursor.offset or bool(chunk.events)
+    found = chunk.events if believed else [_unsure(event) for event in chunk.events]
+    prefix, tail = _edges(path, chunk.cursor.offset) if moved else ("", "")
+    return Piece(
+        ready=ingest.make_ready(found, redact),
+        place=Place(chunk.cursor, {key: redact(call) for key, call in chunk.open_calls.items()}),
+        inode=path.stat().st_ino if moved else 0,
+        prefix_hash=prefix,
+        tail_hash=tail,
+        at_end=chunk.at_end,
+        moved=moved,
+        lines=chunk.lines,
+        records=chunk.seen,
+        taken_in=chunk.taken,
+        left_out=chunk.skipped,
+        problems=chunk.problems,
+    )
+
+
+def keep(reader: Reader, path: Path, piece: Piece, session_id: str | None) -> ingest.Taken:
+    """Store a piece, and with it how far the file was read."""
+    name = str(path)
+    of_records = str(piece.place.cursor.state.get("session_id") or path.stem)
+    reading = sessions.Reading(
+        name,
+        session_id or of_records,
+        piece.inode,
+        piece.place.cursor.offset,
+        piece.prefix_hash,
+        piece.place.cursor.state,
+        piece.tail_hash,
+        reader.run_id,
+    )
+
+    def note() -> None:
+        sessions.keep_reading(reader.db, reading, reader.now_ms)
+        events.keep_open_calls(reader.db, name, piece.place.calls.values())
+
+    return ingest.store(
+        reader.db,
+        piece.ready,
+        now_ms=reader.now_ms,
+        config=reader.config,
+        but_turn=reader.but_turn,
+        also=note,
+        run_id=reader.run_id,
+    )
 
 
 def give_up_waiting(reader: Reader, session_id: str) -> int:
@@ -74,6 +184,7 @@ def give_up_waiting(reader: Reader, session_id: str) -> int:
         calls = events.open_calls(reader.db, name)
         if not calls:
             continue
+        read = sessions.reading(reader.db, name)
         ingest.take(
             reader.db,
             [replace(call, ok=None) for call in calls.values()],
@@ -82,12 +193,13 @@ def give_up_waiting(reader: Reader, session_id: str) -> int:
             config=reader.config,
             but_turn=reader.but_turn,
             also=lambda name=name: events.keep_open_calls(reader.db, name, ()),  # type: ignore[misc]
+            run_id=read.run_id if read else None,
         )
         waiting += len(calls)
     return waiting
 
 
-def _is_claudes(path: Path, config: Config) -> bool:
+def is_claudes(path: Path, config: Config) -> bool:
     """Whether Claude Code itself keeps the transcript. A hook input can name any file."""
     real = Path(os.path.realpath(path))
     return any(real.is_relative_to(folder / "projects") for folder in config.claude_dirs)
@@ -98,33 +210,10 @@ def _unsure(event: Event) -> Event:
     return replace(event, klass=None) if event.klass is PromptClass.TYPED else event
 
 
-def _start(db: Connection, path: Path) -> tuple[transcript.Cursor, Mapping[str, Event]]:
-    """Where to go on, or the beginning when the file is another one or shorter than what was read."""
-    known = sessions.reading(db, str(path))
-    if known is None:
-        return transcript.Cursor(0, {}), {}
-    status = path.stat()
-    if status.st_size < known.offset or _prefix_hash(path, known.offset) != known.prefix_hash:
-        with transaction(db):
-            events.keep_open_calls(db, str(path), ())
-        return transcript.Cursor(0, {}), {}
-    return transcript.Cursor(known.offset, known.state), events.open_calls(db, str(path))
-
-
-def _keep(
-    reader: Reader, path: Path, name: str, session_id: str, cursor: transcript.Cursor, calls: Mapping[str, Event]
-) -> Callable[[], None]:
-    reading = sessions.Reading(
-        name, session_id, os.stat(path).st_ino, cursor.offset, _prefix_hash(path, cursor.offset), cursor.state
-    )
-
-    def keep() -> None:
-        sessions.keep_reading(reader.db, reading, reader.now_ms)
-        events.keep_open_calls(reader.db, name, calls.values())
-
-    return keep
-
-
-def _prefix_hash(path: Path, offset: int) -> str:
+def _edges(path: Path, offset: int) -> tuple[str, str]:
+    """Hashes of the first bytes of a file, and of the last ones before the offset."""
     with path.open("rb") as file:
-        return sha256(file.read(min(offset, PREFIX_BYTES))).hexdigest()
+        first = file.read(min(offset, EDGE_BYTES))
+        file.seek(max(0, offset - EDGE_BYTES))
+        last = file.read(min(offset, EDGE_BYTES))
+    return sha256(first).hexdigest(), sha256(last).hexdigest()

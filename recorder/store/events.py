@@ -216,11 +216,11 @@ def ids_of_prompt(db: Connection, prompt_id: str, session_id: str) -> list[int]:
     return [row[0] for row in rows]
 
 
-def sight_all(db: Connection, seen: Iterable[tuple[int, Event, object]]) -> None:
-    """Note where events were seen, and what only that source knew of them."""
+def sight_all(db: Connection, seen: Iterable[tuple[int, Event, object]], run_id: int | None = None) -> None:
+    """Note where events were seen, what only that source knew of them, and which backfill saw them."""
     db.executemany(
-        "insert into sightings (event_id, source, ref, uuid, session_id, at_ms, extra) values (?, ?, ?, ?, ?, ?, ?)"
-        " on conflict do nothing",
+        "insert into sightings (event_id, source, ref, uuid, session_id, at_ms, extra, run_id)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
         [
             (
                 event_id,
@@ -230,6 +230,7 @@ def sight_all(db: Connection, seen: Iterable[tuple[int, Event, object]]) -> None
                 event.session_id,
                 event.at_ms,
                 None if extra is None else json.dumps(extra, ensure_ascii=True),
+                run_id,
             )
             for event_id, event, extra in seen
         ],

@@ -64,7 +64,9 @@ def stuck(db: Connection, now_ms: int) -> str | None:
         now_ms - STUCK_AFTER_MS,
     )
     overdue = _number(
-        db, "select count(*) from jobs where state = 'queued' and attempts = 0 and due_ms < ?", now_ms - STUCK_AFTER_MS
+        db,
+        "select count(*) from jobs where state = 'queued' and not behind and attempts = 0 and due_ms < ?",
+        now_ms - STUCK_AFTER_MS,
     )
     if failing:
         return f"{failing} jobs have been failing for more than 15 minutes"
@@ -83,6 +85,23 @@ def canary(db: Connection) -> int | None:
     for (found,) in db.execute("select max(id) from events where session_id = ?", (CANARY_SESSION,)):
         return None if found is None else int(found)
     return None
+
+
+def recording_since_ms(db: Connection) -> int | None:
+    """From when on hooks were to carry what happens; None where they were never registered."""
+    for (at,) in db.execute("select at_ms from counters where name = 'recording_since'"):
+        return None if at is None else int(at)
+    return None
+
+
+def record_since(db: Connection, now_ms: int) -> None:
+    """Hooks are registered from now on, unless they were before."""
+    db.execute("insert into counters (name, at_ms) values ('recording_since', ?) on conflict do nothing", (now_ms,))
+
+
+def record_no_more(db: Connection) -> None:
+    """Hooks are taken out."""
+    db.execute("delete from counters where name = 'recording_since'")
 
 
 def healed_by_session(db: Connection) -> list[tuple[str, int]]:

@@ -17,22 +17,32 @@ def backoff_ms(attempts: int) -> int:
     return int(min(2.0**attempts, 900.0) * 1000)
 
 
-def ask(db: Connection, kind: str, subject: str, *, due_ms: int, now_ms: int, later: bool = True) -> None:
+def ask(
+    db: Connection,
+    kind: str,
+    subject: str,
+    *,
+    due_ms: int,
+    now_ms: int,
+    later: bool = True,
+    behind: bool = False,
+) -> None:
     """Have the job done at `due_ms`; asked twice is once, the later wish about the time counts.
 
     Without `later` a job that waits is never put off by it. A job that runs at this moment runs once more afterwards;
-    one that was done or dead starts afresh.
+    one that was done or dead starts afresh. What is asked for `behind` all else goes first when anybody else asks.
     """
     db.execute(
-        "insert into jobs (kind, subject, due_ms, created_ms) values (?1, ?2, ?3, ?4)"
+        "insert into jobs (kind, subject, due_ms, created_ms, behind) values (?1, ?2, ?3, ?4, ?6)"
         " on conflict (kind, subject) do update set"
+        " behind = case when state in ('done', 'dead') then ?6 else min(behind, ?6) end,"
         " due_ms = case when ?5 or state <> 'queued' then ?3 else min(due_ms, ?3) end,"
         " again = case when state = 'running' then 1 else 0 end,"
         " attempts = case when state in ('done', 'dead') then 0 else attempts end,"
         " created_ms = case when state in ('done', 'dead') then ?4 else created_ms end,"
         " error = case when state in ('done', 'dead') then null else error end,"
         " state = case when state = 'running' then 'running' else 'queued' end",
-        (kind, subject, due_ms, now_ms, later),
+        (kind, subject, due_ms, now_ms, later, int(behind)),
     )
 
 
@@ -54,17 +64,22 @@ def hasten_ended(db: Connection, kind: str, *, due_ms: int) -> None:
     )
 
 
-def claim(db: Connection, now_ms: int) -> Job | None:
-    """The job that has been due the longest, leased to the caller; jobs whose lease ran out are due again."""
+def claim(db: Connection, now_ms: int, *, behind: bool = True) -> Job | None:
+    """The job that has been due the longest, leased to the caller; jobs whose lease ran out are due again.
+
+    What waits behind all else comes when nothing else is due, and not at all without `behind`.
+    """
+    due = "select id, behind, due_ms from jobs where state = 'queued' and behind = {} and due_ms <= ?1"
     rows = db.execute(
         "update jobs set state = 'running', attempts = attempts + 1, lease_until_ms = ?1 + ?2, again = 0"
         " where id = (select id from ("
-        "select * from (select id, due_ms from jobs where state = 'queued' and due_ms <= ?1"
-        " order by due_ms, id limit 1)"
-        " union all select id, due_ms from jobs where state = 'running' and lease_until_ms < ?1)"
-        " order by due_ms, id limit 1)"
+        f"select * from ({due.format(0)} order by due_ms, id limit 1)"
+        f" union all select * from ({due.format(1)} and ?3 order by due_ms, id limit 1)"
+        " union all select id, behind, due_ms from jobs where state = 'running' and lease_until_ms < ?1"
+        " and (?3 or not behind))"
+        " order by behind, due_ms, id limit 1)"
         " returning id, kind, subject, attempts, due_ms",
-        (now_ms, LEASE_MS),
+        (now_ms, LEASE_MS, behind),
     )
     found = list(rows)
     return Job(*found[0]) if found else None

@@ -38,6 +38,10 @@ class Reading:
     offset: int
     prefix_hash: str
     state: Mapping[str, Any]
+    tail_hash: str | None = None
+    """Of the last bytes before the offset; None where an earlier version kept none."""
+    run_id: int | None = None
+    """The backfill that read it first."""
 
 
 COLUMNS = (
@@ -64,16 +68,20 @@ def see(
     transcript_path: str | None,
     branch: str | None,
     hook_events: int,
+    found_in: str | None = None,
 ) -> None:
-    """Open the session, or note that it went on: its first folder and project stay, a closed one is open again."""
+    """Open the session, or note that it went on: its first folder and project stay, a closed one is open again.
+
+    `found_in`: a file that holds some of it, which may be a copy. It is the transcript where no better one is known.
+    """
     db.execute(
         "insert into sessions (id, project_id, first_cwd, transcript_path, started_ms, last_ms, branch, hook_events)"
-        " values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict (id) do update set"
+        " values (?1, ?2, ?3, coalesce(?4, ?9), ?5, ?6, ?7, ?8) on conflict (id) do update set"
         " project_id = coalesce(project_id, ?2), first_cwd = coalesce(first_cwd, ?3),"
-        " transcript_path = coalesce(?4, transcript_path), started_ms = min(started_ms, ?5),"
+        " transcript_path = coalesce(?4, transcript_path, ?9), started_ms = min(started_ms, ?5),"
         " closed_ms = case when ?6 > last_ms then null else closed_ms end, last_ms = max(last_ms, ?6),"
         " branch = coalesce(?7, branch), hook_events = hook_events + ?8",
-        (session_id, project_id, cwd, transcript_path, first_ms, last_ms, branch, hook_events),
+        (session_id, project_id, cwd, transcript_path, first_ms, last_ms, branch, hook_events, found_in),
     )
 
 
@@ -137,9 +145,12 @@ def listing(db: Connection, *, project_id: str | None = None, limit: int = 50, o
 
 def reading(db: Connection, path: str) -> Reading | None:
     """How far the transcript at the path was read."""
-    rows = db.execute("select path, session_id, inode, offset, prefix_hash, state from cursors where path = ?", (path,))
+    rows = db.execute(
+        "select path, session_id, inode, offset, prefix_hash, state, tail_hash, run_id from cursors where path = ?",
+        (path,),
+    )
     for row in rows:
-        return Reading(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]))
+        return Reading(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6], row[7])
     return None
 
 
@@ -152,11 +163,11 @@ def read_paths(db: Connection, session_id: str) -> list[str]:
 def keep_reading(db: Connection, reading: Reading, now_ms: int) -> None:
     """Note how far the transcript was read."""
     db.execute(
-        "insert into cursors (path, session_id, inode, offset, prefix_hash, state, read_ms)"
-        " values (?, ?, ?, ?, ?, ?, ?)"
+        "insert into cursors (path, session_id, inode, offset, prefix_hash, state, read_ms, tail_hash, run_id)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " on conflict (path) do update set session_id = excluded.session_id, inode = excluded.inode,"
         " offset = excluded.offset, prefix_hash = excluded.prefix_hash, state = excluded.state,"
-        " read_ms = excluded.read_ms",
+        " read_ms = excluded.read_ms, tail_hash = excluded.tail_hash",
         (
             reading.path,
             reading.session_id,
@@ -165,6 +176,8 @@ def keep_reading(db: Connection, reading: Reading, now_ms: int) -> None:
             reading.prefix_hash,
             json.dumps(dict(reading.state), ensure_ascii=True),
             now_ms,
+            reading.tail_hash,
+            reading.run_id,
         ),
     )
 
