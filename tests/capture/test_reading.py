@@ -152,3 +152,17 @@ def test_work_on_the_past_waits_behind_all_else_until_something_live_asks_for_it
         while job := jobs.claim(db, later, behind=False):
             front.add(job.subject.split("\n")[0])
     assert front == {"s1", "s2"}
+
+
+def test_reading_the_past_of_a_live_session_does_not_put_its_work_behind(
+    reader: reading.Reader, db: Connection, config: Config, own_home: Path, tmp_path: Path
+) -> None:
+    take(db, config, [event_of(prompt("now", prompt_id="p1", cwd=str(project_folder(own_home))))])
+    path = write(tmp_path / "s1.jsonl", said("u1", "long ago"), said("u2", "now", at_ms=T0 + 2, promptId="p1"))
+    reading.catch_up(replace(reader, source=Source.BACKFILL), path)
+    end = T0 + 10 * 86_400_000
+    with transaction(db):
+        front = set()
+        while job := jobs.claim(db, end, behind=False):
+            front.add((job.kind, job.subject))
+    assert {("distil", "s1\np1"), ("close", "s1")} <= front
