@@ -326,12 +326,8 @@ class Tools:
                 call.db,
                 there.namespace,
                 there.key,
-                channel=Channel.AGENT,
-                actor=_actor(call),
-                scope=call.scope,
+                _writer(call),
                 reason=reason,
-                now_ms=call.now_ms,
-                redact=redaction.by_worker(call.config.home),
             )
             if outcome.action == "finding":
                 return f"Not deleted: {fence.line(outcome.reason)}."
@@ -354,32 +350,19 @@ class Tools:
                 (source.namespace, source.key),
                 (target.namespace, target.key),
                 relation,
-                channel=Channel.AGENT,
-                actor=_actor(call),
-                scope=call.scope,
-                now_ms=call.now_ms,
-                redact=redaction.by_worker(call.config.home),
+                _writer(call),
             )
             return f"Linked m{source.id} with m{target.id}: link {link_id}."
 
     def memory_unlink(self, ctx: Context[Any, Any], id: int) -> str:
         """Remove a link between memories by the link's id, as memory_link and memory_neighbors show it."""
         with self._call("memory_unlink", ctx) as call:
-            gate.unlink(call.db, id, channel=Channel.AGENT, actor=_actor(call), scope=call.scope, now_ms=call.now_ms)
+            gate.unlink(call.db, id, _writer(call))
             return f"Removed link {id}."
 
     def _propose(self, call: Call, proposal: Proposal) -> str:
         """What the gate made of an agent's proposal, whose evidence is that the agent said so."""
-        outcome = gate.tell(
-            call.db,
-            proposal,
-            Channel.AGENT,
-            actor=_actor(call),
-            scope=call.scope,
-            session_id=call.session_id,
-            now_ms=call.now_ms,
-            redact=redaction.by_worker(call.config.home),
-        )
+        outcome = gate.tell(call.db, proposal, _writer(call), session_id=call.session_id)
         if outcome.memory is None or outcome.action == "refused":
             raise ToolError(f"Not remembered. {fence.cut(fence.line(outcome.reason), 300)}")
         address = f"m{outcome.memory.id} {fence.line(f'{outcome.memory.namespace}/{outcome.memory.key}')}"
@@ -531,8 +514,11 @@ def _arms(answer: Recall) -> str:
     return "arms: " + ", ".join(f"{name} {status}" for name, status in answer.arms.items())
 
 
-def _actor(call: Call) -> str:
-    return f"{AGENT}:{call.session_id or 'unknown'}"
+def _writer(call: Call) -> gate.Writer:
+    """The agent of the session; secrets are taken out by the worker where one lives."""
+    actor = f"{AGENT}:{call.session_id or 'unknown'}"
+    redact = redaction.by_worker(call.config.home)
+    return gate.Writer(Channel.AGENT, actor, call.scope, call.now_ms, redact=redact)
 
 
 def _who(ctx: Context[Any, Any]) -> str:

@@ -83,7 +83,7 @@ def gated(db: Connection, scope: Scope, n: int, value: str) -> None:
         evidence=(Evidence(n % EVENTS + 1, value),),
         occurred_ms=NOW_MS,
     )
-    outcome = gate.propose(db, proposal, Channel.USER_SAID, actor="bench", scope=scope, now_ms=NOW_MS)
+    outcome = gate.propose(db, proposal, gate.Writer(Channel.USER_SAID, "bench", scope, NOW_MS))
     assert outcome.action == "created", outcome
 
 

@@ -68,6 +68,27 @@ class Trust(StrEnum):
     REJECTED = "rejected"
 
 
+class State(StrEnum):
+    """Whether a memory is there, apart from whether it is right. All but the first hide it."""
+
+    ACTIVE = "active"
+    DELETED = "deleted"
+    SUPPRESSED = "suppressed"
+    """It derives from one that was rejected or forgotten."""
+    FORGOTTEN = "forgotten"
+
+
+class Precision(StrEnum):
+    """How exact a date is. `UNKNOWN` at the end of validity: it ended, nobody knows when; no precision and no date:
+    it still holds."""
+
+    MS = "ms"
+    DAY = "day"
+    MONTH = "month"
+    YEAR = "year"
+    UNKNOWN = "unknown"
+
+
 class Channel(StrEnum):
     """The door a write came through, read from the door and never from the payload."""
 
@@ -217,6 +238,9 @@ class Proposal:
     session_id: str | None = None
     valid_from_ms: int | None = None
     valid_to_ms: int | None = None
+    valid_from_precision: Precision | None = None
+    valid_to_precision: Precision | None = None
+    expires_ms: int | None = None
     explicit: bool = False
     """The words are an outright rule ("always", "never", "remember", "I prefer") and not a passing remark."""
 
@@ -246,9 +270,15 @@ class Memory:
     valid_from_ms: int | None
     valid_to_ms: int | None
     deleted: bool
+    """Hidden in any way: `state` says why."""
     sessions: int
     """In how many distinct sessions it was seen."""
     access_count: int = 0
+    state: State = State.ACTIVE
+    valid_from_precision: Precision | None = None
+    valid_to_precision: Precision | None = None
+    expires_ms: int | None = None
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,10 +115,7 @@ def add_memory(
         valid_to_ms=valid_to_ms,
         occurred_ms=at_ms,
     )
-    by = {"actor": "test", "scope": scope, "now_ms": at_ms}
-    if cites:
-        outcome = gate.propose(db, made, channel, **by)
-    else:
-        outcome = gate.tell(db, made, channel, session_id=session, **by)
+    writer = gate.Writer(channel, "test", scope, at_ms)
+    outcome = gate.propose(db, made, writer) if cites else gate.tell(db, made, writer, session_id=session)
     assert outcome.memory is not None, outcome
     return outcome.memory

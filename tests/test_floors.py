@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("recorder.errors",),
-    ("recorder.config", "recorder.models", "recorder.worker_socket"),
+    ("recorder.config", "recorder.models", "recorder.worker_socket", "recorder.canonical"),
     ("recorder.store",),
     ("recorder.capture",),
     ("recorder.gate", "recorder.redaction", "recorder.recall", "recorder.embed", "recorder.claude_auto"),
@@ -38,6 +38,7 @@ DOORS: dict[str, str | tuple[str, ...]] = {
     "kingfisher_sdk": "recorder.capture.redact",
     "onnxruntime": ("worker.child", "worker.export"),
     "tokenizers": "worker.child",
+    "confusable_homoglyphs": "recorder.canonical",
     "frontmatter": "recorder.claude_auto",
     "fastapi": "recorder.web",
     "uvicorn": "recorder.web",

@@ -12,8 +12,13 @@ from recorder.store import audit, events, findings, memories
 from recorder.store.db import Connection
 from tests.makers import T0, bash, event_of, project_folder, prompt, take
 
-PERSON = {"channel": Channel.PERSON, "actor": "terminal"}
-AGENT = {"channel": Channel.AGENT, "actor": "task:s1"}
+
+def person(scope: Scope, now_ms: int = T0) -> gate.Writer:
+    return gate.Writer(Channel.PERSON, "terminal", scope, now_ms)
+
+
+def agent(scope: Scope, now_ms: int = T0) -> gate.Writer:
+    return gate.Writer(Channel.AGENT, "task:s1", scope, now_ms)
 
 
 @pytest.fixture
@@ -46,7 +51,7 @@ def proposal(project: str, value: str = "Run the tests with pytest -q", **more: 
 
 
 def put(db: Connection, given: Proposal, channel: Channel, project: str, now_ms: int = T0) -> gate.Outcome:
-    return gate.propose(db, given, channel, actor="test", scope=Scope(project), now_ms=now_ms)
+    return gate.propose(db, given, gate.Writer(channel, "test", Scope(project), now_ms))
 
 
 def current(db: Connection, project: str) -> tuple[str, Trust, int]:
@@ -82,15 +87,8 @@ def test_an_explicit_rule_that_came_through_a_program_stays_a_candidate(db: Conn
 
 
 def test_typed_rules_are_candidates_where_the_person_wants_it_so(db: Connection, project: str) -> None:
-    gate.propose(
-        db,
-        proposal(project, explicit=True),
-        Channel.USER_SAID,
-        actor="test",
-        scope=Scope(project),
-        now_ms=T0,
-        typed_is_verified=False,
-    )
+    writer = gate.Writer(Channel.USER_SAID, "test", Scope(project), T0, typed_is_verified=False)
+    gate.propose(db, proposal(project, explicit=True), writer)
     assert current(db, project)[1] is Trust.CANDIDATE
 
 
@@ -108,7 +106,7 @@ def test_what_was_observed_in_two_sessions_is_verified_and_the_past_stays_a_cand
 
 
 def test_what_an_agent_says_is_no_observation(db: Connection, project: str) -> None:
-    gate.tell(db, proposal(project, evidence=()), **AGENT, scope=Scope(project), session_id="s1", now_ms=T0)
+    gate.tell(db, proposal(project, evidence=()), agent(Scope(project)), session_id="s1")
     seen = proposal(project, evidence=(Evidence(5, "pytest -q"),))
     assert put(db, seen, Channel.OBSERVED, project, T0 + 5).action == "corroborated"
     assert current(db, project)[1] is Trust.CANDIDATE
@@ -143,8 +141,9 @@ def test_an_equal_standing_said_later_supersedes_and_overwrites_nothing(db: Conn
     later = proposal(project, "Run the tests with tox", occurred_ms=T0 + 10)
     assert put(db, later, Channel.OBSERVED, project, T0 + 10).action == "superseded"
     assert current(db, project) == ("Run the tests with tox", Trust.CANDIDATE, 2)
-    rows = list(db.execute("select value, retired_ms from memory_versions order by version"))
-    assert rows == [("Run the tests with pytest -q", T0 + 10), ("Run the tests with tox", None)]
+    rows = list(db.execute("select value, retired_ms, valid_to_ms from memory_versions order by version"))
+    old = "Run the tests with pytest -q"
+    assert rows == [(old, None, T0 + 10), (old, T0 + 10, None), ("Run the tests with tox", None, None)]
 
 
 def test_what_was_said_earlier_does_not_supersede_what_was_said_later(db: Connection, project: str) -> None:
@@ -182,7 +181,7 @@ def test_a_sentence_sent_by_a_program_does_not_overrule_a_verified_one(db: Conne
 def test_nothing_automatic_revives_what_was_deleted_and_a_person_can(db: Connection, project: str) -> None:
     put(db, proposal(project), Channel.OBSERVED, project)
     where = (f"project.{project}", "command.test")
-    gate.delete(db, *where, **PERSON, scope=Scope(project), reason="wrong", now_ms=T0 + 1)
+    gate.delete(db, *where, person(Scope(project), T0 + 1), reason="wrong")
     for channel in (Channel.OBSERVED, Channel.USER_SAID, Channel.AGENT, Channel.IMPORT):
         outcome = put(db, proposal(project, occurred_ms=T0 + 99), channel, project, T0 + 99)
         assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", "deleted")
@@ -194,7 +193,7 @@ def test_nothing_automatic_revives_what_was_deleted_and_a_person_can(db: Connect
 def test_another_value_for_what_was_deleted_waits_for_a_person(db: Connection, project: str) -> None:
     put(db, proposal(project), Channel.OBSERVED, project)
     where = (f"project.{project}", "command.test")
-    gate.delete(db, *where, **PERSON, scope=Scope(project), reason="wrong", now_ms=T0 + 1)
+    gate.delete(db, *where, person(Scope(project), T0 + 1), reason="wrong")
     other = proposal(project, "Run the tests with tox", occurred_ms=T0 + 99)
     assert put(db, other, Channel.OBSERVED, project, T0 + 99).action == "finding"
     found = memories.find(db, *where)
@@ -205,7 +204,7 @@ def test_another_value_for_what_was_deleted_waits_for_a_person(db: Connection, p
 def test_a_rule_typed_after_the_deletion_stands_and_one_typed_before_does_not(db: Connection, project: str) -> None:
     put(db, proposal(project, explicit=True), Channel.USER_SAID, project)
     where = (f"project.{project}", "command.test")
-    gate.delete(db, *where, **PERSON, scope=Scope(project), reason="wrong", now_ms=T0 + 50)
+    gate.delete(db, *where, person(Scope(project), T0 + 50), reason="wrong")
     before = proposal(project, explicit=True, occurred_ms=T0 + 49)
     assert put(db, before, Channel.USER_SAID, project, T0 + 99).action == "refused"
     after = proposal(project, explicit=True, occurred_ms=T0 + 51)
@@ -215,7 +214,7 @@ def test_a_rule_typed_after_the_deletion_stands_and_one_typed_before_does_not(db
 def test_an_agents_wish_to_delete_what_is_verified_waits_for_a_person(db: Connection, project: str) -> None:
     put(db, proposal(project), Channel.PERSON, project)
     where = (f"project.{project}", "command.test")
-    outcome = gate.delete(db, *where, **AGENT, scope=Scope(project), reason="old", now_ms=T0)
+    outcome = gate.delete(db, *where, agent(Scope(project)), reason="old")
     assert outcome.action == "finding"
     found = memories.find(db, *where)
     assert found is not None and not found.deleted
@@ -228,11 +227,11 @@ def test_an_agent_deletes_and_restores_its_own_candidate_but_not_what_a_person_d
     put(db, proposal(project), Channel.AGENT, project)
     where = (f"project.{project}", "command.test")
     scope = Scope(project)
-    assert gate.delete(db, *where, **AGENT, scope=scope, reason=None, now_ms=T0).action == "deleted"
-    assert gate.restore(db, *where, **AGENT, scope=scope, reason=None, now_ms=T0).action == "restored"
-    gate.delete(db, *where, **PERSON, scope=scope, reason=None, now_ms=T0)
+    assert gate.delete(db, *where, agent(scope)).action == "deleted"
+    assert gate.restore(db, *where, agent(scope)).action == "restored"
+    gate.delete(db, *where, person(scope))
     with pytest.raises(GateRefused, match="only a person"):
-        gate.restore(db, *where, **AGENT, scope=scope, reason=None, now_ms=T0)
+        gate.restore(db, *where, agent(scope))
 
 
 @pytest.mark.parametrize(
@@ -269,7 +268,7 @@ def test_what_may_not_be_written_is_refused_with_a_reason_and_audited_without_it
 def test_of_a_word_that_is_refused_nothing_stays_but_the_audit_row(db: Connection, project: str) -> None:
     before = events.count(db)
     given = proposal(project, "x" * 9000, evidence=())
-    outcome = gate.tell(db, given, **AGENT, scope=Scope(project), session_id="s9", now_ms=T0)
+    outcome = gate.tell(db, given, agent(Scope(project)), session_id="s9")
     assert (outcome.action, events.count(db)) == ("refused", before)
     assert list(db.execute("select id from sessions where id = 's9'")) == []
     assert [row[0] for row in db.execute("select reason from audit")] == ["size"]
@@ -279,29 +278,20 @@ def test_an_agents_word_about_the_person_is_seen_in_its_project_only_until_verif
     db: Connection, project: str
 ) -> None:
     given = proposal(project, "The user likes tabs", namespace="user", key="preference.tabs", evidence=())
-    gate.tell(db, given, **AGENT, scope=Scope(project), session_id="s1", now_ms=T0)
+    gate.tell(db, given, agent(Scope(project)), session_id="s1")
     elsewhere = Scope("elsewhere-11111111")
     assert [m.key for m in memories.listing(db, Scope(project))] == ["preference.tabs"]
     assert memories.listing(db, elsewhere) == []
     with pytest.raises(NotFound):
-        gate.approve(db, "user", "preference.tabs", **PERSON, scope=elsewhere, reason=None, now_ms=T0)
-    gate.approve(db, "user", "preference.tabs", **PERSON, scope=Scope(project), reason="so it is", now_ms=T0 + 1)
+        gate.approve(db, "user", "preference.tabs", person(elsewhere))
+    gate.approve(db, "user", "preference.tabs", person(Scope(project), T0 + 1), reason="so it is")
     assert [m.key for m in memories.listing(db, elsewhere)] == ["preference.tabs"]
 
 
 def test_a_change_against_an_old_version_is_refused(db: Connection, project: str) -> None:
     put(db, proposal(project), Channel.PERSON, project)
     with pytest.raises(Conflict, match="version 1 now, not 7"):
-        gate.delete(
-            db,
-            f"project.{project}",
-            "command.test",
-            **PERSON,
-            scope=Scope(project),
-            reason=None,
-            now_ms=T0,
-            expected_version=7,
-        )
+        gate.delete(db, f"project.{project}", "command.test", person(Scope(project)), expected_version=7)
 
 
 def test_outside_the_scope_a_memory_answers_like_one_that_does_not_exist(db: Connection, project: str) -> None:
@@ -310,7 +300,7 @@ def test_outside_the_scope_a_memory_answers_like_one_that_does_not_exist(db: Con
     texts = []
     for key in ("command.test", "command.none"):
         with pytest.raises(NotFound) as caught:
-            gate.delete(db, f"project.{project}", key, **PERSON, scope=other, reason=None, now_ms=T0)
+            gate.delete(db, f"project.{project}", key, person(other))
         texts.append(str(caught.value).replace(key, "KEY"))
     assert texts[0] == texts[1]
 
@@ -318,7 +308,7 @@ def test_outside_the_scope_a_memory_answers_like_one_that_does_not_exist(db: Con
 def test_a_secret_in_a_value_is_redacted_before_it_is_stored(db: Connection, project: str, config: Config) -> None:
     secret = "gh" + "p_" + "Zq3" * 12
     given = proposal(project, f"deploy with {secret}", evidence=())
-    gate.tell(db, given, **AGENT, scope=Scope(project), session_id="s1", now_ms=T0)
+    gate.tell(db, given, agent(Scope(project)), session_id="s1")
     db.execute("pragma wal_checkpoint(truncate)").get
     assert secret.encode() not in config.db_path.read_bytes()
     assert current(db, project)[0].startswith("deploy with [redacted")
@@ -335,11 +325,17 @@ def test_the_audit_chain_passes_and_names_the_first_row_that_was_tampered_with(d
 
 
 @pytest.mark.parametrize("channel", [c for c in Channel if c is not Channel.PERSON])
-def test_only_a_person_approves_and_pins(db: Connection, project: str, channel: Channel) -> None:
+def test_only_a_person_approves_pins_rejects_lifts_and_reverts(db: Connection, project: str, channel: Channel) -> None:
     put(db, proposal(project), Channel.AGENT, project)
     where = (f"project.{project}", "command.test")
-    by = {"channel": channel, "actor": "x", "scope": Scope(project), "now_ms": T0}
-    for verb, more in ((gate.approve, {"reason": None}), (gate.pin, {"pinned": True})):
+    by = gate.Writer(channel, "x", Scope(project), T0)
+    for verb, more in (
+        (gate.approve, {}),
+        (gate.pin, {"pinned": True}),
+        (gate.reject, {"reason": "no"}),
+        (gate.lift, {}),
+        (gate.revert, {"version": 1}),
+    ):
         with pytest.raises(GateRefused, match="only a person"):
-            verb(db, *where, **by, **more)
+            verb(db, *where, by, **more)
     assert current(db, project)[1:] == (Trust.CANDIDATE, 1)

@@ -198,16 +198,7 @@ def test_forgetting_hides_and_only_a_person_brings_it_back(place: Place) -> None
         assert "No memories" in server.call("memory_list").text
         db = opened(place.home)
         scope = place.scope(db, place.a)
-        gate.restore(
-            db,
-            f"project.{scope.project_id}",
-            "fact.nut",
-            channel=Channel.PERSON,
-            actor="t",
-            scope=scope,
-            reason=None,
-            now_ms=NOW_MS,
-        )
+        gate.restore(db, f"project.{scope.project_id}", "fact.nut", gate.Writer(Channel.PERSON, "t", scope, NOW_MS))
         db.close()
         assert "ripe" in server.call("memory_search", query="walnut").text
 

@@ -57,11 +57,14 @@ def distil_turn(context: Context, job: Job) -> str:
         outcome = gate.propose(
             db,
             proposed.proposal,
-            proposed.channel,
-            actor=proposed.proposal.source,
-            scope=Scope(project_id),
-            now_ms=context.now_ms,
-            typed_is_verified=context.config.distil.typed_is_verified,
+            gate.Writer(
+                proposed.channel,
+                proposed.proposal.source,
+                Scope(project_id),
+                context.now_ms,
+                typed_is_verified=context.config.distil.typed_is_verified,
+                redact=context.redactor.texts,
+            ),
         )
         refused += outcome.action == "refused"
         taken += outcome.action in ("created", "corroborated", "superseded")

@@ -20,6 +20,7 @@ from rich.text import Text
 from recorder import config
 from recorder.config import Config
 from recorder.errors import GateRefused, NotFound, RecorderError
+from recorder.gate import Writer
 from recorder.models import Channel, Scope
 from recorder.recall import fence
 from recorder.recall import scope as scopes
@@ -73,6 +74,10 @@ class Desk:
     def actor(self) -> str:
         session = self.environ.get("CLAUDE_CODE_SESSION_ID")
         return f"task:{session or 'unknown'}" if self.by_agent else "terminal"
+
+    def writer(self, scope: Scope) -> Writer:
+        """Who changes something from here."""
+        return Writer(self.channel, self.actor, scope, self.now_ms)
 
     def scope(self, project: Path | None, *, register: bool = False) -> Scope:
         """What a caller in the folder sees; Claude sees the project it runs in, as its memory server does.

@@ -167,11 +167,8 @@ def remember(
                 valid_to_ms=_ms(valid_to),
                 explicit=True,
             ),
-            here.channel,
-            actor=here.actor,
-            scope=scope,
+            here.writer(scope),
             session_id=here.environ.get("CLAUDE_CODE_SESSION_ID"),
-            now_ms=here.now_ms,
         )
         _tell(here, scope, outcome, as_json)
 
@@ -324,8 +321,7 @@ def _change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project
     with desk() as here:
         scope = here.scope(project)
         where = address(scope, namespace)
-        by = {"channel": here.channel, "actor": here.actor, "scope": scope, "now_ms": here.now_ms}
-        _tell(here, scope, verb(here.db, where, key, **by), as_json)
+        _tell(here, scope, verb(here.db, where, key, here.writer(scope)), as_json)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from recorder.models import Hit, Recall, Scope
 from recorder.store import hits as rows
 from recorder.store import search
 from recorder.store.db import Connection
-from recorder.store.search import EVERYTHING, Found, Only
+from recorder.store.search import Found, Only
 
 logger = logging.getLogger(__name__)
 
@@ -50,12 +50,16 @@ def recall(
     now_ms: int,
     kinds: tuple[str, ...] = (),
     namespace: str | None = None,
+    valid_at_ms: int | None = None,
+    as_of_ms: int | None = None,
 ) -> Recall:
     """At most `k` hits, best first, and what became of each arm. No hit is an answer; no arm is an error.
 
+    `valid_at_ms` asks for what held then, `as_of_ms` for what was recorded and believed then.
+
     Raises: StoreError when not one arm could look.
     """
-    only = Only(namespace=namespace, kinds=kinds) if kinds or namespace is not None else EVERYTHING
+    only = Only(namespace=namespace, kinds=kinds, valid_at_ms=valid_at_ms, as_of_ms=as_of_ms)
     arms: dict[str, Callable[[], list[Found]]] = {
         "words": lambda: search.words(db, scope, question, CANDIDATES["words"], now_ms=now_ms, only=only),
         "trigram": lambda: search.trigram(db, scope, question, CANDIDATES["trigram"], now_ms=now_ms, only=only),
@@ -67,7 +71,7 @@ def recall(
     status.setdefault("vector", vector_status if vector_status != "ok" else "unavailable: no vector of the question")
     if "ok" not in status.values():
         raise StoreError(f"no arm of recall can look: {status}. Run `recorder doctor`")
-    known = _read(db, scope, found, now_ms)
+    known = _read(db, scope, found, now_ms, only)
     scored = score(found, known, search.terms(question))
     return Recall(hits=diversify(fold(scored), k), arms=status, scope=scope.names)
 
@@ -86,11 +90,11 @@ def _ask(arms: Mapping[str, Callable[[], list[Found]]]) -> tuple[dict[str, list[
 
 
 def _read(
-    db: Connection, scope: Scope, found: Mapping[str, Iterable[Found]], now_ms: int
+    db: Connection, scope: Scope, found: Mapping[str, Iterable[Found]], now_ms: int, only: Only
 ) -> dict[tuple[str, int], Hit]:
     wanted = {(row.type, row.id) for arm in found.values() for row in arm}
     events = rows.of_events(db, scope, [n for type, n in wanted if type == "event"], now_ms=now_ms)
-    memories = rows.of_memories(db, scope, [n for type, n in wanted if type == "memory"], now_ms=now_ms)
+    memories = rows.of_memories(db, scope, [n for type, n in wanted if type == "memory"], now_ms=now_ms, only=only)
     return {("event", n): hit for n, hit in events.items()} | {("memory", n): hit for n, hit in memories.items()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from recorder.models import Hit, Scope
 from recorder.store.db import Connection
-from recorder.store.search import CURRENT_VERSION, EVENT_IN_SCOPE, MEMORY_IN_SCOPE, MEMORY_IS_CURRENT, bound
+from recorder.store.search import EVENT_IN_SCOPE, EVERYTHING, MEMORY_IN_SCOPE, Only, bound, versions
 
 UUID_OF_EVENT = "(select s.uuid from sightings s where s.event_id = e.id and s.uuid is not null order by s.id limit 1)"
 
@@ -34,14 +34,17 @@ def of_events(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) 
     }
 
 
-def of_memories(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) -> dict[int, Hit]:
+def of_memories(
+    db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int, only: Only = EVERYTHING
+) -> dict[int, Hit]:
     """The memories of these ids that recall may show, by id, without a score, each with its evidence."""
+    join, believed = versions(only)
     sql = (
         "select m.id, m.namespace, m.key, v.value, v.kind, v.trust, v.occurred_ms, v.id"
-        f" from memory_versions v {CURRENT_VERSION} where m.id in (select value from json_each(:ids))"
-        f" and {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
+        f" from memory_versions v {join} where m.id in (select value from json_each(:ids))"
+        f" and {MEMORY_IN_SCOPE} and {believed} order by v.recorded_ms, v.id"
     )
-    rows = list(db.execute(sql, {**bound(scope, now_ms), "ids": json.dumps(list(ids))}))
+    rows = list(db.execute(sql, {**bound(scope, now_ms, only), "ids": json.dumps(list(ids))}))
     evidence = _evidence(db, scope, [row[7] for row in rows], now_ms=now_ms)
     return {
         row[0]: Hit(

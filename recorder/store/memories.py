@@ -6,15 +6,27 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, Scope, StoredEvent, Trust
-from recorder.store import events, indexes
+from recorder.models import (
+    Channel,
+    Memory,
+    MemoryKind,
+    Origin,
+    Precision,
+    Proposal,
+    Scope,
+    State,
+    StoredEvent,
+    Trust,
+)
+from recorder.store import events, indexes, policy
 from recorder.store.db import Connection
 
 COLUMNS = (
     "m.id, v.id, v.version, m.namespace, m.key, v.value, v.kind, v.trust, v.origin, v.source, v.tags, v.importance,"
     " v.confidence, m.project_id, m.home_project_id, v.recorded_ms, v.valid_from_ms, v.valid_to_ms,"
     " m.deleted_ms is not null,"
-    " (select count(distinct e.session_id) from memory_evidence e where e.version_id = v.id), m.access_count"
+    " (select count(distinct e.session_id) from memory_evidence e where e.version_id = v.id), m.access_count,"
+    " m.state, v.valid_from_precision, v.valid_to_precision, v.expires_ms, m.pinned"
 )
 CURRENT = "from memories m join memory_versions v on v.id = m.version_id"
 
@@ -29,6 +41,18 @@ VISIBLE = (
 def find(db: Connection, namespace: str, key: str) -> Memory | None:
     """The memory at this address as it stands, deleted ones included."""
     rows = db.execute(f"select {COLUMNS} {CURRENT} where m.namespace = ? and m.key = ?", (namespace, key))
+    for row in rows:
+        return _memory(row)
+    return None
+
+
+def version(db: Connection, memory_id: int, number: int) -> Memory | None:
+    """The memory as one of its versions had it."""
+    rows = db.execute(
+        f"select {COLUMNS} from memories m join memory_versions v on v.memory_id = m.id"
+        " where m.id = ? and v.version = ?",
+        (memory_id, number),
+    )
     for row in rows:
         return _memory(row)
     return None
@@ -144,14 +168,64 @@ def add_version(
     number = next(
         iter(db.execute("select coalesce(max(version), 0) from memory_versions where memory_id = ?", (memory_id,)))
     )[0]
+    version_id = _insert_version(db, memory_id, number + 1, proposal, trust=trust, channel=channel, now_ms=now_ms)
+    if old is not None:
+        db.execute("update memory_versions set retired_ms = ? where id = ?", (now_ms, old))
+    db.execute("update memories set version_id = ? where id = ?", (version_id, memory_id))
+    set_state(db, memory_id, State.ACTIVE, None, None)
+    return version_id
+
+
+def close_version(db: Connection, version_id: int, *, valid_to_ms: int, now_ms: int) -> int:
+    """Keep that a version held until a time: the same words once more, closed, believed from now on; its id.
+
+    The version itself stays as it was recorded. The closed one is numbered by the same number below zero.
+    """
+    row = next(
+        iter(
+            db.execute(
+                "select memory_id, version, value, kind, trust, origin, channel, source, tags, importance, confidence,"
+                " occurred_ms, valid_from_ms, valid_from_precision from memory_versions where id = ?",
+                (version_id,),
+            )
+        )
+    )
+    db.execute(
+        "insert into memory_versions (memory_id, version, value, kind, trust, origin, channel, source, tags,"
+        " importance, confidence, occurred_ms, valid_from_ms, valid_from_precision, valid_to_ms, valid_to_precision,"
+        " recorded_ms) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'ms', ?)",
+        (row[0], -abs(row[1]), *row[2:], valid_to_ms, now_ms),
+    )
+    closed = db.last_insert_rowid()
+    key = next(iter(db.execute("select key from memories where id = ?", (row[0],))))[0]
+    indexes.index_version(db, closed, key, row[2], row[8])
+    events.queue_vector(db, "memory", closed, now_ms)
+    kept = list(
+        db.execute("select event_id, quote, session_id from memory_evidence where version_id = ?", (version_id,))
+    )
+    add_evidence(db, closed, kept)
+    return closed
+
+
+def retire_all(db: Connection, memory_id: int, value: str, now_ms: int) -> None:
+    """No longer believe any version with this value, closed ones included."""
+    db.execute(
+        "update memory_versions set retired_ms = ? where memory_id = ? and value = ? and retired_ms is null",
+        (now_ms, memory_id, value),
+    )
+
+
+def _insert_version(
+    db: Connection, memory_id: int, number: int, proposal: Proposal, *, trust: Trust, channel: Channel, now_ms: int
+) -> int:
     tags = json.dumps(list(proposal.tags), ensure_ascii=False)
     db.execute(
         "insert into memory_versions (memory_id, version, value, kind, trust, origin, channel, source, tags,"
-        " importance, confidence, occurred_ms, valid_from_ms, valid_to_ms, recorded_ms)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " importance, confidence, occurred_ms, valid_from_ms, valid_to_ms, recorded_ms, valid_from_precision,"
+        " valid_to_precision, expires_ms) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             memory_id,
-            number + 1,
+            number,
             proposal.value,
             proposal.kind.value,
             trust.value,
@@ -165,14 +239,12 @@ def add_version(
             proposal.valid_from_ms,
             proposal.valid_to_ms,
             now_ms,
+            proposal.valid_from_precision,
+            proposal.valid_to_precision,
+            proposal.expires_ms,
         ),
     )
     version_id = db.last_insert_rowid()
-    if old is not None:
-        db.execute("update memory_versions set retired_ms = ? where id = ?", (now_ms, old))
-    db.execute(
-        "update memories set version_id = ?, deleted_ms = null, deleted_by = null where id = ?", (version_id, memory_id)
-    )
     indexes.index_version(db, version_id, proposal.key, proposal.value, tags)
     events.queue_vector(db, "memory", version_id, now_ms)
     return version_id
@@ -198,9 +270,18 @@ def sessions_of(db: Connection, version_id: int) -> int:
     return int(next(iter(rows))[0])
 
 
-def set_deleted(db: Connection, memory_id: int, deleted_ms: int | None, by: str | None) -> None:
-    """Hide the memory, or show it again."""
-    db.execute("update memories set deleted_ms = ?, deleted_by = ? where id = ?", (deleted_ms, by, memory_id))
+def set_state(db: Connection, memory_id: int, state: State, now_ms: int | None, by: str | None) -> None:
+    """Hide the memory with the reason, since when and by whom; or show it again."""
+    hidden_ms = None if state is State.ACTIVE else now_ms
+    db.execute(
+        "update memories set state = ?, deleted_ms = ?, deleted_by = ? where id = ?",
+        (state.value, hidden_ms, None if state is State.ACTIVE else by, memory_id),
+    )
+
+
+def hidden_by(db: Connection, by: str) -> list[int]:
+    """The memories that somebody, or something, hid."""
+    return [row[0] for row in db.execute("select id from memories where deleted_by = ? order by id", (by,))]
 
 
 def had(db: Connection, memory_id: int, value: str, event_ids: Sequence[int]) -> bool:
@@ -275,8 +356,7 @@ def note_ref(db: Connection, memory_id: int, how: str, who: str, session_id: str
 def for_brief(db: Connection, project_id: str | None, now_ms: int) -> list[Memory]:
     """What a brief may say, most weighty first, in an order that does not change by itself."""
     rows = db.execute(
-        f"select {COLUMNS} {CURRENT} where {VISIBLE} and m.deleted_ms is null and v.trust = 'verified'"
-        " and (v.valid_to_ms is null or v.valid_to_ms > ?2) and (v.expires_ms is null or v.expires_ms > ?2)"
+        f"select {COLUMNS} {CURRENT} where {VISIBLE} and {policy.condition('brief', '?2')}"
         " order by m.pinned desc, v.importance desc, case v.kind when 'preference' then 0 when 'procedural' then 1"
         " when 'semantic' then 2 else 3 end, m.namespace, m.key",
         (project_id, now_ms),
@@ -307,4 +387,9 @@ def _memory(row: tuple[Any, ...]) -> Memory:
         deleted=bool(row[18]),
         sessions=row[19],
         access_count=row[20],
+        state=State(row[21]),
+        valid_from_precision=Precision(row[22]) if row[22] else None,
+        valid_to_precision=Precision(row[23]) if row[23] else None,
+        expires_ms=row[24],
+        pinned=bool(row[25]),
     )

@@ -48,3 +48,15 @@ def touching(db: Connection, memory_id: int) -> list[Relation]:
         "select id, from_id, to_id, relation from relations where from_id = ?1 or to_id = ?1 order by id", (memory_id,)
     )
     return [Relation(*row) for row in rows]
+
+
+def drawn_from(db: Connection, memory_id: int, relation: str) -> list[int]:
+    """Every memory that stands in the relation to this one, or to one that does, and so on; itself never, cycles or
+    not."""
+    rows = db.execute(
+        "with recursive drawn (id) as (select from_id from relations where to_id = ?1 and relation = ?2"
+        " union select r.from_id from relations r join drawn d on r.to_id = d.id where r.relation = ?2)"
+        " select id from drawn where id <> ?1 order by id",
+        (memory_id, relation),
+    )
+    return [row[0] for row in rows]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recorder.models import Scope
-from recorder.store import vectors
+from recorder.store import policy, vectors
 from recorder.store.db import Connection
 
 MOST_TERMS = 24
@@ -46,10 +46,19 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """What a caller narrows a search to, inside the scope: nothing here can widen it."""
+    """What a caller narrows a search to, inside the scope: nothing here can widen it.
+
+    `valid_at_ms`: what held then. `as_of_ms`: what was recorded and believed then, with the trust of then.
+    """
 
     namespace: str | None = None
     kinds: tuple[str, ...] = ()
+    valid_at_ms: int | None = None
+    as_of_ms: int | None = None
+
+    @property
+    def of_another_time(self) -> bool:
+        return self.valid_at_ms is not None or self.as_of_ms is not None
 
 
 EVERYTHING = Only()
@@ -57,6 +66,7 @@ EVERYTHING = Only()
 EVENT_IN_SCOPE = (
     "e.scope_id in (select id from scopes where name in (:own, :project))"
     " and (:kinds is null or e.kind in (select value from json_each(:kinds)))"
+    " and (:as_of is null or e.received_ms <= :as_of)"
 )
 # An agent's candidate in user.* is recalled in the project it came from alone, until a person verifies it.
 MEMORY_IN_SCOPE = (
@@ -66,23 +76,28 @@ MEMORY_IN_SCOPE = (
     " or substr(m.namespace, 1, length(:namespace) + 1) = :namespace || '.')"
     " and (:kinds is null or v.kind in (select value from json_each(:kinds)))"
 )
-MEMORY_IS_CURRENT = (
-    "m.deleted_ms is null and v.trust in ('verified', 'candidate')"
-    " and (v.valid_from_ms is null or v.valid_from_ms <= :now_ms)"
-    " and (v.valid_to_ms is null or v.valid_to_ms > :now_ms)"
-    " and (v.expires_ms is null or v.expires_ms > :now_ms)"
-)
 CURRENT_VERSION = "join memories m on m.id = v.memory_id and m.version_id = v.id"
+ANY_VERSION = "join memories m on m.id = v.memory_id"
+
+
+def versions(only: Only) -> tuple[str, str]:
+    """The join of `memory_versions v` with `memories m`, and the condition on both, for what recall may show."""
+    if only.of_another_time:
+        return ANY_VERSION, policy.condition_then("recall")
+    return CURRENT_VERSION, policy.condition("recall")
 
 
 def bound(scope: Scope, now_ms: int, only: Only = EVERYTHING) -> dict[str, Any]:
     """The values every scoped statement is bound with."""
+    as_of = only.as_of_ms if only.as_of_ms is not None else now_ms if only.of_another_time else None
     return {
         "own": scope.names[0],
         "project": scope.names[-1] if scope.project_id is not None else None,
         "namespace": only.namespace,
         "kinds": json.dumps(only.kinds) if only.kinds else None,
         "now_ms": now_ms,
+        "as_of": as_of,
+        "valid_at": only.valid_at_ms if only.valid_at_ms is not None else as_of or now_ms,
     }
 
 
@@ -116,7 +131,8 @@ def words(
     db: Connection, scope: Scope, question: str, limit: int, *, now_ms: int, only: Only = EVERYTHING
 ) -> list[Found]:
     """Rows that hold words of the question, best first within each type. Any text is a question."""
-    return _match(db, ("event_words", "memory_words"), _any_of(terms(question)), limit, bound(scope, now_ms, only))
+    values = bound(scope, now_ms, only)
+    return _match(db, ("event_words", "memory_words"), _any_of(terms(question)), limit, values, only)
 
 
 def trigram(
@@ -128,10 +144,10 @@ def trigram(
     spelled = [name for name in names(question) if len(name) >= 3]
     unspaced = [name for name in names(question) if _UNSPACED.fullmatch(name)]
     parts = [part for name in spelled for part in (_threes(name) if name in unspaced else (name,))]
-    found = _match(db, ("event_trigrams", "memory_trigrams"), _any_of(parts[: 2 * MOST_TERMS]), limit, values)
+    found = _match(db, ("event_trigrams", "memory_trigrams"), _any_of(parts[: 2 * MOST_TERMS]), limit, values, only)
     looked_for = [name for name in names(question) if len(name) < 3 or name in unspaced][:4]
     known = {(row.type, row.id) for row in found}
-    return found + [row for row in _like(db, looked_for, limit, values) if (row.type, row.id) not in known]
+    return found + [row for row in _like(db, looked_for, limit, values, only) if (row.type, row.id) not in known]
 
 
 def vector(
@@ -142,7 +158,7 @@ def vector(
     near = vectors.search(db, scope, asked, limit)
     return [
         Found(type, row_id, score)
-        for type, sql in (("event", _NEAR_EVENTS), ("memory", _NEAR_MEMORIES))
+        for type, sql in (("event", _NEAR_EVENTS), ("memory", _near_memories(only)))
         for row_id, score in _best(db, sql, [n for n in near if n.owner == type], values)
         if type == "memory" or only.namespace is None
     ]
@@ -152,10 +168,14 @@ _NEAR_EVENTS = (
     "select e.id, n.value from json_each(:near) n join events e on e.id = cast(n.key as integer)"
     f" where {EVENT_IN_SCOPE} order by n.value desc, e.id"
 )
-_NEAR_MEMORIES = (
-    "select m.id, n.value from json_each(:near) n join memory_versions v on v.id = cast(n.key as integer)"
-    f" {CURRENT_VERSION} where {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT} order by n.value desc, m.id"
-)
+
+
+def _near_memories(only: Only) -> str:
+    join, believed = versions(only)
+    return (
+        "select m.id, n.value from json_each(:near) n join memory_versions v on v.id = cast(n.key as integer)"
+        f" {join} where {MEMORY_IN_SCOPE} and {believed} order by n.value desc, m.id"
+    )
 
 
 def _best(db: Connection, sql: str, near: Iterable[Any], values: Mapping[str, Any]) -> list[tuple[int, float]]:
@@ -165,10 +185,13 @@ def _best(db: Connection, sql: str, near: Iterable[Any], values: Mapping[str, An
     return list(db.execute(sql, {**values, "near": json.dumps(best)}))
 
 
-def _match(db: Connection, tables: tuple[str, str], match: str, limit: int, values: Mapping[str, Any]) -> list[Found]:
+def _match(
+    db: Connection, tables: tuple[str, str], match: str, limit: int, values: Mapping[str, Any], only: Only
+) -> list[Found]:
     if not match:
         return []
     of_events, of_memories = tables
+    join, believed = versions(only)
     values = {**values, "match": match, "limit": limit}
     found: list[Found] = []
     # The words table is the outer loop, the scope drops a row before bm25 is worked out for it;
@@ -183,19 +206,19 @@ def _match(db: Connection, tables: tuple[str, str], match: str, limit: int, valu
         found += [Found("event", row_id, score) for row_id, score in rows]
     rows = db.execute(
         f"select m.id, -bm25({of_memories}) from {of_memories} f cross join memory_versions v on v.id = f.rowid"
-        f" {CURRENT_VERSION} where {of_memories} match :match and {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
+        f" {join} where {of_memories} match :match and {MEMORY_IN_SCOPE} and {believed}"
         f" order by bm25({of_memories}), m.id desc limit :limit",
         values,
     )
     return found + [Found("memory", row_id, score) for row_id, score in rows]
 
 
-def _like(db: Connection, parts: list[str], limit: int, values: Mapping[str, Any]) -> list[Found]:
+def _like(db: Connection, parts: list[str], limit: int, values: Mapping[str, Any], only: Only) -> list[Found]:
     found: dict[tuple[str, int], float] = {}
     for part in parts:
         escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         bindings = {**values, "like": f"%{escaped}%", "limit": limit, "newest": LIKE_NEWEST}
-        for type, sql in (("event", _LIKE_EVENTS), ("memory", _LIKE_MEMORIES)):
+        for type, sql in (("event", _LIKE_EVENTS), ("memory", _like_memories(only))):
             if type == "memory" or values["namespace"] is None:
                 for (row_id,) in db.execute(sql, bindings):
                     found[type, row_id] = found.get((type, row_id), 0.0) + 1.0
@@ -207,10 +230,14 @@ _LIKE_EVENTS = (
     f" order by at_ms desc limit :newest) newest cross join events e on e.id = newest.id where {EVENT_IN_SCOPE}"
     " and (e.narrow like :like escape '\\' or e.excerpt like :like escape '\\') limit :limit"
 )
-_LIKE_MEMORIES = (
-    f"select m.id from memory_versions v {CURRENT_VERSION} where {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
-    " and (m.key like :like escape '\\' or v.value like :like escape '\\') order by v.recorded_ms desc limit :limit"
-)
+
+
+def _like_memories(only: Only) -> str:
+    join, believed = versions(only)
+    return (
+        f"select m.id from memory_versions v {join} where {MEMORY_IN_SCOPE} and {believed}"
+        " and (m.key like :like escape '\\' or v.value like :like escape '\\') order by v.recorded_ms desc limit :limit"
+    )
 
 
 def _any_of(parts: Iterable[str]) -> str:
@@ -233,8 +260,9 @@ def current(
     offset: int = 0,
 ) -> list[int]:
     """Ids of the memories that recall would show, the latest first."""
+    join, believed = versions(only)
     sql = (
-        f"select m.id from memory_versions v {CURRENT_VERSION} where {MEMORY_IN_SCOPE} and {MEMORY_IS_CURRENT}"
+        f"select m.id from memory_versions v {join} where {MEMORY_IN_SCOPE} and {believed}"
         " and (:tag is null or exists (select 1 from json_each(v.tags) t where t.value = :tag))"
         " order by v.recorded_ms desc, m.id desc limit :limit offset :offset"
     )

@@ -154,9 +154,7 @@ def test_an_agents_word_on_the_user_stays_in_the_project_it_came_from(db: store.
     memory = add_memory(db, A, "preference.editor", "Prefers helix.", namespace="user", channel=Channel.AGENT)
     assert found(search.words, db, A, "helix") == [("memory", memory.id)]
     assert found(search.words, db, B, "helix") == []
-    gate.approve(
-        db, "user", "preference.editor", channel=Channel.PERSON, actor="test", scope=A, reason=None, now_ms=NOW_MS + 1
-    )
+    gate.approve(db, "user", "preference.editor", gate.Writer(Channel.PERSON, "test", A, NOW_MS + 1))
     assert [row.id for row in search.words(db, B, "helix", 5, now_ms=NOW_MS + 2)] == [memory.id]
 
 
@@ -165,9 +163,7 @@ def test_recall_shows_only_what_stands(db: store.Connection, state: str) -> None
     memory = add_memory(db, A, "fact.jobs", "The queue is huey-like.")
     other = add_memory(db, A, "fact.other", "The other queue stands.")
     if state == "deleted":
-        gate.delete(
-            db, memory.namespace, memory.key, channel=Channel.PERSON, actor="t", scope=A, reason=None, now_ms=NOW_MS
-        )
+        gate.delete(db, memory.namespace, memory.key, gate.Writer(Channel.PERSON, "t", A, NOW_MS))
     elif state == "superseded":
         add_memory(db, A, "fact.jobs", "It is a plain list.", at_ms=NOW_MS + 1)
     else:

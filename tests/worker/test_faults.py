@@ -231,7 +231,7 @@ def verified(config: Config, folder: str) -> None:
         source="terminal",
         explicit=True,
     )
-    gate.tell(db, made, Channel.PERSON, actor="terminal", scope=scope, session_id=None, now_ms=T0)
+    gate.tell(db, made, gate.Writer(Channel.PERSON, "terminal", scope, T0))
     brief.write_all(db, config, T0)
     db.close()
 

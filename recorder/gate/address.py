@@ -1,0 +1,60 @@
+"""Where a memory may stand: namespaces, keys, and who may write to which."""
+
+from __future__ import annotations
+
+import re
+
+from recorder.errors import Conflict, GateRefused, NotFound
+from recorder.gate.writer import Writer
+from recorder.models import Channel, Memory, Scope
+from recorder.store import memories
+from recorder.store.db import Connection
+
+KEY = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,198}[^\s\x00-\x1f\x7f])?")
+NAMESPACE = re.compile(r"(?:user|project\.[a-z0-9-]+|claude\.[A-Za-z0-9-]+)(?:\.[A-Za-z0-9_-]+)*")
+
+
+def scope_of(namespace: str) -> str | None:
+    """The scope row a namespace lies in: `user`, or a project's id; None for what is not an address."""
+    if not NAMESPACE.fullmatch(namespace):
+        return None
+    head, _, rest = namespace.partition(".")
+    return "user" if head == "user" else rest.partition(".")[0]
+
+
+def check(db: Connection, namespace: str, key: str, writer: Writer) -> None:
+    """Let nothing pass but an address the writer may write to.
+
+    Raises: GateRefused.
+    """
+    scope = writer.scope
+    row = scope_of(namespace)
+    if row is None:
+        raise GateRefused("namespace", f"'{namespace}' is no address: use user, user.<name> or project.<id>")
+    if namespace.startswith("claude."):
+        # Claude's own files belong to the project whose sync writes them; anybody else changes what is there already.
+        there = memories.find(db, namespace, key)
+        if writer.channel is not Channel.CLAUDE_AUTO and (there is None or not memories.visible(db, there, scope)):
+            raise GateRefused("scope", f"there is no namespace '{namespace}' here")
+    elif row not in scope.names:
+        raise GateRefused("scope", f"there is no namespace '{namespace}' here")
+    if not KEY.fullmatch(key):
+        raise GateRefused("key", f"{key[:80]!r} is no key: 1 to 200 printable characters without outer spaces")
+
+
+def standing_at(db: Connection, namespace: str, key: str, scope: Scope, expected_version: int | None = None) -> Memory:
+    """The memory at the address if the caller may see it.
+
+    Raises: NotFound, Conflict.
+    """
+    current = memories.find(db, namespace, key)
+    if current is None or not memories.visible(db, current, scope):
+        raise NotFound(f"there is no memory {namespace}/{key} here")
+    if expected_version is not None and current.version != expected_version:
+        raise Conflict(f"{namespace}/{key} is at version {current.version} now, not {expected_version}: read it again")
+    return current
+
+
+def home_scope(memory: Memory) -> str:
+    """The scope a memory's rejection counts in: the person's, or its project's."""
+    return memory.project_id or ("user" if memory.namespace.split(".")[0] == "user" else memory.namespace)

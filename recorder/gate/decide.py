@@ -1,0 +1,399 @@
+"""Whether a proposal becomes what a memory says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from hashlib import sha256
+
+from recorder.canonical import canonical
+from recorder.errors import Conflict, GateRefused
+from recorder.gate import address, tombs
+from recorder.gate.standing import NEVER_A_PREFERENCE, SESSIONS_TO_VERIFY, STANDING
+from recorder.gate.writer import Outcome, Writer, address_of, audited, note
+from recorder.models import (
+    Channel,
+    Event,
+    EventKind,
+    Evidence,
+    Memory,
+    MemoryKind,
+    Precision,
+    PromptClass,
+    Proposal,
+    Source,
+    State,
+    StoredEvent,
+    Trust,
+)
+from recorder.store import events, findings, memories, projects, sessions
+from recorder.store.db import Connection, attempt, transaction
+
+VALUE_LIMIT = 8_000
+
+
+def propose(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
+    """Decide about one proposal, in one transaction with its history and its audit row.
+
+    A refusal is an outcome and is audited too; nothing of the refused value is kept but a keyed digest.
+    """
+    return _judge(db, redacted(proposal, writer), writer, decide)
+
+
+def tell(
+    db: Connection,
+    proposal: Proposal,
+    writer: Writer,
+    *,
+    session_id: str | None = None,
+    expected_version: int | None = None,
+) -> Outcome:
+    """Decide about what somebody says to us: its evidence is that they said it, kept as a statement of the session.
+
+    Of what is refused no statement stays either. `expected_version`: 0 where nothing may stand yet.
+
+    Raises: Conflict when another version stands there by now.
+    """
+
+    def keep_and_decide(db: Connection, clean: Proposal, writer: Writer) -> Outcome:
+        _expect(db, clean, expected_version)
+        with attempt(db):
+            said = statement(db, clean.value, writer, session_id)
+            return decide(db, replace(clean, evidence=(said,)), writer)
+
+    return _judge(db, redacted(proposal, writer), writer, keep_and_decide)
+
+
+def _expect(db: Connection, proposal: Proposal, version: int | None) -> None:
+    current = memories.find(db, proposal.namespace, proposal.key)
+    stands = current.version if current else 0
+    if version is not None and stands != version:
+        raise Conflict(f"{proposal.namespace}/{proposal.key} is at version {stands} now, not {version}: read it again")
+
+
+def _judge(
+    db: Connection, clean: Proposal, writer: Writer, verdict: Callable[[Connection, Proposal, Writer], Outcome]
+) -> Outcome:
+    with transaction(db):
+        try:
+            return verdict(db, clean, writer)
+        except GateRefused as refused:
+            audited(db, writer, "refused", f"{clean.namespace}/{clean.key}", clean.value, refused.reason)
+            return Outcome("refused", None, f"{refused.reason}: {refused}")
+
+
+def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
+    """What becomes of a redacted proposal, inside the caller's transaction. Every refusal comes before the first write.
+
+    Raises: GateRefused.
+    """
+    address.check(db, proposal.namespace, proposal.key, writer)
+    if not proposal.value.strip():
+        raise GateRefused("empty", "an empty value says nothing: give one")
+    if len(proposal.value) > VALUE_LIMIT:
+        raise GateRefused("size", f"{len(proposal.value)} characters are too many: at most {VALUE_LIMIT}")
+    if proposal.kind is MemoryKind.PREFERENCE and proposal.origin in NEVER_A_PREFERENCE:
+        raise GateRefused("origin", "text from tools, files or the web never becomes a preference without a person")
+    cited = _check_evidence(db, proposal, writer)
+    trust = _trust(proposal, writer, cited)
+    current = memories.find(db, proposal.namespace, proposal.key)
+    same = current is not None and canonical(current.value) == canonical(proposal.value)
+    if current is not None and current.deleted and not writer.is_person and same:
+        _refuse_hidden(db, current, proposal, writer, trust)
+    lifted = tombs.pass_by(db, proposal, writer, cited)
+    if current is None:
+        return replace(_create(db, proposal, writer, trust, cited), also=lifted)
+    if current.deleted:
+        return _at_hidden(db, current, proposal, writer, trust, cited)
+    if current.trust is Trust.REJECTED:
+        # Its own value passed the tombstones: a person said it again. Another value finds the place free.
+        return supersede(db, current, proposal, writer, trust, cited)
+    if same:
+        return _corroborate(db, current, proposal, writer, trust, cited)
+    if memories.had(db, current.id, proposal.value, [event.id for event in cited]):
+        return Outcome("unchanged", current, "this was said before, and superseded")
+    if _outranked(db, current, proposal, writer, trust):
+        return _open_finding(
+            db, current, proposal, writer, "something of higher standing, or said later, stands under this key"
+        )
+    return supersede(db, current, proposal, writer, trust, cited)
+
+
+def _said_later(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> bool:
+    """Whether a person typed it outright after the memory was hidden."""
+    said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
+    later = writer.channel is Channel.USER_SAID and said_ms > memories.deleted_ms(db, current.id)
+    return later and trust is Trust.VERIFIED
+
+
+def _refuse_hidden(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> None:
+    if not _said_later(db, current, proposal, writer, trust):
+        raise GateRefused("deleted", f"{current.key} was deleted: only a person brings it back")
+
+
+def _at_hidden(
+    db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]
+) -> Outcome:
+    """What becomes of a proposal where a memory is hidden: a person's later words stand, another value waits for a
+    person."""
+    if writer.is_person or _said_later(db, current, proposal, writer, trust):
+        return supersede(db, current, proposal, writer, trust, cited)
+    return _open_finding(db, current, proposal, writer, f"{current.key} was deleted, and something else is proposed")
+
+
+def _check_evidence(db: Connection, proposal: Proposal, writer: Writer) -> list[StoredEvent]:
+    """The events the proposal stands on: all there, in the writer's scope, each with its quote."""
+    if not proposal.evidence:
+        raise GateRefused("evidence", "every belief has evidence: none was given")
+    found = {event.id: event for event in events.get(db, [cited.event_id for cited in proposal.evidence])}
+    for cited in proposal.evidence:
+        event = found.get(cited.event_id)
+        if event is None or (event.project_id is not None and event.project_id != writer.scope.project_id):
+            raise GateRefused("evidence", f"event {cited.event_id} is not here")
+        if not cited.quote.strip() or not any(cited.quote in text for text in strings(event.body)):
+            raise GateRefused("evidence", f"event {cited.event_id} does not hold the quote {cited.quote[:80]!r}")
+    return [found[cited.event_id] for cited in proposal.evidence]
+
+
+def strings(body: object) -> list[str]:
+    """Every string inside a body, in order."""
+    if isinstance(body, str):
+        return [body]
+    if isinstance(body, Mapping):
+        return [text for value in body.values() for text in strings(value)]
+    if isinstance(body, list | tuple):
+        return [text for value in body for text in strings(value)]
+    return []
+
+
+def _trust(proposal: Proposal, writer: Writer, cited: list[StoredEvent]) -> Trust:
+    """What the channel gives, from what was observed and not from what the payload says."""
+    if writer.channel is Channel.PERSON:
+        return Trust.VERIFIED
+    if writer.channel is Channel.USER_SAID and _typed(cited) and proposal.explicit and writer.typed_is_verified:
+        return Trust.VERIFIED
+    seen = {event.session_id for event in cited if event.kind is EventKind.TOOL_CALL}
+    if writer.channel is Channel.OBSERVED and len(seen) >= SESSIONS_TO_VERIFY:
+        return Trust.VERIFIED
+    return Trust.CANDIDATE
+
+
+def _typed(cited: list[StoredEvent]) -> bool:
+    return any(event.kind is EventKind.PROMPT and event.klass is PromptClass.TYPED for event in cited)
+
+
+def _outranked(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> bool:
+    """Whether what stands there is of higher standing or trust, or said later, than what is proposed."""
+    there = memories.channel_of(db, current.version_id)
+    if STANDING[writer.channel] < STANDING[there]:
+        return True
+    if writer.channel is Channel.PERSON:
+        return False
+    if current.trust is Trust.VERIFIED and trust is not Trust.VERIFIED and writer.channel is not Channel.OBSERVED:
+        return True
+    said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
+    # A clock that was ahead must not overrule all that is said until its time has come.
+    return said_ms < min(memories.occurred_ms(db, current.version_id), writer.now_ms)
+
+
+def _create(db: Connection, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]) -> Outcome:
+    row = address.scope_of(proposal.namespace)
+    project_id = writer.scope.project_id if proposal.namespace.startswith("claude.") or row != "user" else None
+    proposed_by_machine = row == "user" and trust is not Trust.VERIFIED
+    memory_id = memories.create(
+        db,
+        proposal,
+        scope_id=projects.scope_id(db, project_id or "user"),
+        project_id=project_id,
+        home_project_id=writer.scope.project_id if proposed_by_machine else None,
+        now_ms=writer.now_ms,
+    )
+    return _version(db, memory_id, proposal, writer, trust, cited, "created")
+
+
+def supersede(
+    db: Connection,
+    current: Memory,
+    proposal: Proposal,
+    writer: Writer,
+    trust: Trust,
+    cited: list[StoredEvent],
+    action: str = "superseded",
+) -> Outcome:
+    """Let the proposal stand from when it was said; what stood there held until then, unless it was rejected.
+
+    Where a person puts another value in its place, nothing automatic brings the old one back.
+    """
+    other = canonical(current.value) != canonical(proposal.value)
+    if other and current.trust is not Trust.REJECTED:
+        said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
+        from_ms = proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
+        if current.state is State.ACTIVE and (current.valid_from_ms is None or current.valid_from_ms < from_ms):
+            memories.close_version(db, current.version_id, valid_to_ms=from_ms, now_ms=writer.now_ms)
+        if proposal.valid_from_ms is None and proposal.valid_from_precision is None:
+            proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
+        if writer.is_person:
+            tombs.lay(db, current, current.value, writer, "corrected", None)
+    return _version(db, current.id, proposal, writer, trust, cited, action)
+
+
+def renewed(
+    db: Connection, current: Memory, writer: Writer, trust: Trust, action: str, why: str | None = None
+) -> Outcome:
+    """The same words with another trust: a new version with the old evidence, so that the past stays what it was."""
+    kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, current.version_id)]
+    # Who said it stays who said it; that a person approved or disputed it stands in the history.
+    channel = writer.channel if trust is Trust.VERIFIED else memories.channel_of(db, current.version_id)
+    version_id = memories.add_version(
+        db, current.id, as_proposal(current), trust=trust, channel=channel, now_ms=writer.now_ms
+    )
+    memories.add_evidence(db, version_id, kept)
+    if current.state is not State.ACTIVE:
+        by = memories.deleted_by(db, current.id)
+        memories.set_state(db, current.id, current.state, memories.deleted_ms(db, current.id) or writer.now_ms, by)
+    note(db, writer, replace(current, version_id=version_id), action, why)
+    return Outcome(action, memories.find(db, current.namespace, current.key))
+
+
+def _corroborate(
+    db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]
+) -> Outcome:
+    """Add the evidence; when the trust rises by it, that is a new version, so that the past stays what it was."""
+    new = memories.add_evidence(db, current.version_id, _evidence_rows(proposal, cited))
+    seen = memories.sessions_of(db, current.version_id)
+    risen = writer.channel is Channel.OBSERVED and seen >= SESSIONS_TO_VERIFY
+    if current.trust is Trust.CANDIDATE and (trust is Trust.VERIFIED or risen):
+        kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, current.version_id)]
+        outcome = _version(
+            db, current.id, replace(proposal, value=current.value), writer, Trust.VERIFIED, cited, "verified"
+        )
+        if outcome.memory is not None:
+            memories.add_evidence(db, outcome.memory.version_id, kept)
+        return replace(outcome, action="corroborated")
+    if new:
+        note(db, writer, current, "corroborated", content={"events": [event.id for event in cited]})
+    return Outcome("corroborated" if new else "unchanged", memories.find(db, current.namespace, current.key))
+
+
+def _version(
+    db: Connection,
+    memory_id: int,
+    proposal: Proposal,
+    writer: Writer,
+    trust: Trust,
+    cited: list[StoredEvent],
+    action: str,
+) -> Outcome:
+    version_id = memories.add_version(
+        db, memory_id, proposal, trust=trust, channel=writer.channel, now_ms=writer.now_ms
+    )
+    memories.add_evidence(db, version_id, _evidence_rows(proposal, cited))
+    memories.add_history(
+        db,
+        memory_id,
+        version_id,
+        action=action,
+        channel=writer.channel,
+        actor=writer.actor,
+        reason=None,
+        now_ms=writer.now_ms,
+        content={"events": [event.id for event in cited]},
+    )
+    audited(db, writer, action, f"{proposal.namespace}/{proposal.key}", proposal.value, None)
+    return Outcome(action, memories.find(db, proposal.namespace, proposal.key))
+
+
+def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: Writer, why: str) -> Outcome:
+    findings.add(
+        db,
+        "conflict",
+        memory_id=current.id,
+        project_id=current.project_id,
+        proposal=asdict(proposal) | {"channel": writer.channel.value, "actor": writer.actor},
+        reason=why,
+        now_ms=writer.now_ms,
+    )
+    audited(db, writer, "finding", address_of(current), proposal.value, why)
+    return Outcome("finding", current, f"{why}: a person decides")
+
+
+def _evidence_rows(proposal: Proposal, cited: list[StoredEvent]) -> list[tuple[int, str, str]]:
+    return [(event.id, given.quote, event.session_id) for given, event in zip(proposal.evidence, cited, strict=True)]
+
+
+def statement(db: Connection, said: str, writer: Writer, session_id: str | None) -> Evidence:
+    """What somebody said to the gate, kept as an event, so that a memory can point at it."""
+    told = f"{writer.channel}:{writer.actor}:{writer.now_ms}:{said}"
+    session = session_id or "gate"
+    key = f"g:{session}:{sha256(told.encode('utf-8', 'backslashreplace')).hexdigest()[:24]}"
+    known = events.id_of_key(db, key)
+    if known is not None:
+        return Evidence(known, said)
+    event = Event(
+        key=key,
+        kind=EventKind.STATEMENT,
+        session_id=session,
+        at_ms=writer.now_ms,
+        source=Source.GATE,
+        body={"text": said, "channel": writer.channel.value, "actor": writer.actor},
+        ref=key,
+    )
+    project_id = writer.scope.project_id
+    sessions.see(
+        db,
+        session,
+        first_ms=writer.now_ms,
+        last_ms=writer.now_ms,
+        cwd=None,
+        project_id=project_id if session_id else None,
+        transcript_path=None,
+        branch=None,
+        hook_events=0,
+    )
+    # The memory itself is indexed; its statement would be the same words twice.
+    event_id = events.insert(
+        db,
+        event,
+        project_id=project_id,
+        scope_id=projects.scope_id(db, project_id or "user"),
+        received_ms=writer.now_ms,
+        excerpt="",
+        narrow="",
+        healed=False,
+    )
+    events.index(db, event_id - 1)
+    events.sight_all(db, [(event_id, event, None)])
+    return Evidence(event_id, said)
+
+
+def redacted(proposal: Proposal, writer: Writer) -> Proposal:
+    """The proposal without secrets, its numbers within their bounds."""
+    value, key, *tags = writer.redact([proposal.value, proposal.key, *proposal.tags[:20]])
+    return replace(
+        proposal,
+        value=value,
+        key=key,
+        tags=tuple(tag[:60] for tag in tags),
+        importance=min(1.0, max(0.0, proposal.importance)),
+        confidence=min(1.0, max(0.0, proposal.confidence)),
+    )
+
+
+def as_proposal(memory: Memory) -> Proposal:
+    """The memory as it stands, to be written again."""
+    return Proposal(
+        namespace=memory.namespace,
+        key=memory.key,
+        value=memory.value,
+        kind=memory.kind,
+        origin=memory.origin,
+        source=memory.source,
+        tags=memory.tags,
+        importance=memory.importance,
+        confidence=memory.confidence,
+        valid_from_ms=memory.valid_from_ms,
+        valid_to_ms=memory.valid_to_ms,
+        valid_from_precision=memory.valid_from_precision,
+        valid_to_precision=memory.valid_to_precision,
+        expires_ms=memory.expires_ms,
+    )

@@ -1,0 +1,226 @@
+"""What is done to a memory that is there: delete, restore, reject, lift, approve, pin, revert."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recorder.canonical import canonical
+from recorder.errors import Conflict, NotFound
+from recorder.gate import tombs
+from recorder.gate.address import home_scope, standing_at
+from recorder.gate.decide import as_proposal, renewed, supersede
+from recorder.gate.standing import allows, may_show_again, outranks
+from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
+from recorder.models import Memory, State, Trust
+from recorder.store import findings, memories, relations, tombstones
+from recorder.store.db import Connection, transaction
+
+DERIVED = "derived_from"
+"""The relation of a memory to one that it was drawn from: it is suppressed with it."""
+
+
+def delete(
+    db: Connection,
+    namespace: str,
+    key: str,
+    writer: Writer,
+    *,
+    reason: str | None = None,
+    expected_version: int | None = None,
+) -> Outcome:
+    """Hide the memory; it can be restored. From a channel that what stands there outranks: a proposal to delete.
+
+    Raises: NotFound, Conflict.
+    """
+    why = cleaned(writer, reason)
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer.scope, expected_version)
+        if not allows("deleted", current):
+            return Outcome("unchanged", current)
+        if outranks(current, memories.channel_of(db, current.version_id), writer.channel):
+            findings.add(
+                db,
+                "delete_proposal",
+                memory_id=current.id,
+                project_id=current.project_id,
+                proposal={"actor": writer.actor, "channel": writer.channel.value},
+                reason=why or "no reason given",
+                now_ms=writer.now_ms,
+            )
+            audited(db, writer, "delete_proposed", address_of(current), current.value, why)
+            return Outcome("finding", current, "this outranks the caller: the wish to delete it waits for a person")
+        return hidden(db, current, writer, State.DELETED, "deleted", writer.channel.value, why)
+
+
+def restore(db: Connection, namespace: str, key: str, writer: Writer, *, reason: str | None = None) -> Outcome:
+    """Show a hidden memory again. Only a person restores what somebody else hid.
+
+    Raises: NotFound, GateRefused.
+    """
+    why = cleaned(writer, reason)
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer.scope)
+        if not allows("restored", current):
+            return Outcome("unchanged", current)
+        may_show_again(memories.deleted_by(db, current.id), writer.channel)
+        return shown(db, current, writer, "restored", why)
+
+
+def reject(
+    db: Connection,
+    namespace: str,
+    key: str,
+    writer: Writer,
+    *,
+    reason: str,
+    expected_version: int | None = None,
+) -> Outcome:
+    """Say that the value is false: it is refused from now on through every door, in every form and under every key of
+    its scope, and what was drawn from it is hidden with it. Its evidence stays.
+
+    Raises: NotFound, Conflict, GateRefused where it is no person.
+    """
+    only_a_person(writer, "rejects")
+    why = cleaned(writer, reason)
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer.scope, expected_version)
+        if not allows("rejected", current):
+            return Outcome("unchanged", current)
+        return rejected(db, current, writer, why)
+
+
+def rejected(db: Connection, current: Memory, writer: Writer, why: str | None) -> Outcome:
+    """The same inside a transaction."""
+    tombs.lay(db, current, current.value, writer, "rejected", why)
+    memories.retire_all(db, current.id, current.value, writer.now_ms)
+    if current.state is not State.ACTIVE:
+        memories.set_state(db, current.id, State.ACTIVE, None, None)
+        current = replace(current, state=State.ACTIVE)
+    outcome = renewed(db, current, writer, Trust.REJECTED, "rejected", why)
+    return replace(outcome, also=suppress_derived(db, current, writer, why))
+
+
+def lift(db: Connection, namespace: str, key: str, writer: Writer, *, reason: str | None = None) -> Outcome:
+    """Let what was rejected under this key come again: a rejected memory is a candidate, and what was suppressed with
+    it is back.
+
+    Raises: NotFound, GateRefused where it is no person.
+    """
+    only_a_person(writer, "lifts a rejection")
+    why = cleaned(writer, reason)
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer.scope)
+        standing = [one for one in tombstones.of_memory(db, current.id) if one.lifted_ms is None]
+        standing += [
+            one
+            for one in tombstones.matching(db, (home_scope(current),), current.key, current.value)
+            if one.id not in {mine.id for mine in standing}
+        ]
+        if not standing and current.trust is not Trust.REJECTED:
+            return Outcome("unchanged", current)
+        for one in standing:
+            tombstones.lift(db, one.id, writer.actor, writer.now_ms)
+        released = release_derived(db, current, writer, why)
+        if current.trust is Trust.REJECTED:
+            return replace(renewed(db, current, writer, Trust.CANDIDATE, "lifted", why), also=released)
+        note(db, writer, current, "lifted", why)
+        return Outcome("lifted", current, also=len(standing) + released)
+
+
+def approve(
+    db: Connection,
+    namespace: str,
+    key: str,
+    writer: Writer,
+    *,
+    reason: str | None = None,
+    expected_version: int | None = None,
+    expected_value: str | None = None,
+) -> Outcome:
+    """A person says the value is right: a new version of it, verified. What was looked at can be named by its version
+    and by its words: when either changed meanwhile nothing is approved.
+
+    Raises: NotFound, Conflict, GateRefused.
+    """
+    only_a_person(writer, "approves")
+    why = cleaned(writer, reason)
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer.scope, expected_version)
+        if expected_value is not None and canonical(expected_value) != canonical(current.value):
+            raise Conflict(f"{address_of(current)} says something else by now: read it again")
+        if not allows("approved", current):
+            return Outcome("unchanged", current)
+        return renewed(db, current, writer, Trust.VERIFIED, "approved", why)
+
+
+def pin(db: Connection, namespace: str, key: str, writer: Writer, *, pinned: bool) -> Outcome:
+    """Let the memory go first in the brief, or no longer.
+
+    Raises: NotFound, GateRefused.
+    """
+    only_a_person(writer, "pins")
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer.scope)
+        memories.set_pinned(db, current.id, pinned)
+        action = "pinned" if pinned else "unpinned"
+        note(db, writer, current, action)
+        return Outcome(action, memories.find(db, namespace, key))
+
+
+def revert(
+    db: Connection, namespace: str, key: str, writer: Writer, *, version: int, reason: str | None = None
+) -> Outcome:
+    """Put the words of an earlier version in force again: a new version, a person's, with the evidence of the old one.
+
+    Raises: NotFound, GateRefused.
+    """
+    only_a_person(writer, "reverts")
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer.scope)
+        old = memories.version(db, current.id, version)
+        if old is None:
+            raise NotFound(f"{address_of(current)} has no version {version}")
+        for one in tombstones.matching(db, (home_scope(current),), current.key, old.value):
+            tombstones.lift(db, one.id, writer.actor, writer.now_ms)
+        proposal = replace(
+            as_proposal(old), occurred_ms=writer.now_ms, valid_from_ms=None, valid_from_precision=None, valid_to_ms=None
+        )
+        kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, old.version_id)]
+        outcome = supersede(db, current, proposal, writer, Trust.VERIFIED, [], "reverted")
+        if outcome.memory is not None:
+            memories.add_evidence(db, outcome.memory.version_id, kept)
+        return replace(outcome, reason=cleaned(writer, reason) or f"version {version} again")
+
+
+def hidden(
+    db: Connection, current: Memory, writer: Writer, state: State, action: str, by: str, why: str | None
+) -> Outcome:
+    """Hide a memory, inside a transaction."""
+    memories.set_state(db, current.id, state, writer.now_ms, by)
+    note(db, writer, current, action, why)
+    return Outcome(action, memories.find(db, current.namespace, current.key))
+
+
+def shown(db: Connection, current: Memory, writer: Writer, action: str, why: str | None) -> Outcome:
+    """Show a memory again, inside a transaction."""
+    memories.set_state(db, current.id, State.ACTIVE, None, None)
+    note(db, writer, current, action, why)
+    return Outcome(action, memories.find(db, current.namespace, current.key))
+
+
+def suppress_derived(db: Connection, source: Memory, writer: Writer, why: str | None) -> int:
+    """Hide what was drawn from a memory, and from that, inside a transaction; how many."""
+    hid = 0
+    for derived in memories.get(db, relations.drawn_from(db, source.id, DERIVED)):
+        if allows("suppressed", derived):
+            hidden(db, derived, writer, State.SUPPRESSED, "suppressed", f"suppressed:{source.id}", why)
+            hid += 1
+    return hid
+
+
+def release_derived(db: Connection, source: Memory, writer: Writer, why: str | None) -> int:
+    """Show again what was hidden because of a memory, inside a transaction; how many."""
+    waiting = memories.get(db, memories.hidden_by(db, f"suppressed:{source.id}"))
+    for derived in waiting:
+        shown(db, derived, writer, "released", why)
+    return len(waiting)

@@ -1,0 +1,81 @@
+"""Who is shown what: the one place that says which trust and state reach which way of reading, and of which time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recorder.models import State, Trust
+
+HIDING = ("deleted", "suppressed", "forgotten")
+SHOWING = ("created", "restored", "superseded", "released", "reverted")
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """What a way of reading shows."""
+
+    trusts: tuple[Trust, ...]
+    states: tuple[State, ...]
+    in_force: bool
+    """Only what is valid now and has not expired."""
+
+
+_ANY_TRUST = tuple(Trust)
+
+READS: Mapping[str, Readable] = {
+    "recall": Readable((Trust.VERIFIED, Trust.CANDIDATE), (State.ACTIVE,), in_force=True),
+    "brief": Readable((Trust.VERIFIED,), (State.ACTIVE,), in_force=True),
+    "list": Readable((Trust.VERIFIED, Trust.CANDIDATE, Trust.DISPUTED), (State.ACTIVE,), in_force=False),
+    "review": Readable((Trust.CANDIDATE, Trust.DISPUTED), (State.ACTIVE,), in_force=False),
+    "hidden": Readable(_ANY_TRUST, (State.DELETED, State.SUPPRESSED), in_force=False),
+    "rejected": Readable((Trust.REJECTED,), (State.ACTIVE, State.DELETED, State.SUPPRESSED), in_force=False),
+    "address": Readable(_ANY_TRUST, (State.ACTIVE, State.DELETED, State.SUPPRESSED), in_force=False),
+    "export": Readable(_ANY_TRUST, (State.ACTIVE, State.DELETED, State.SUPPRESSED), in_force=False),
+}
+"""Way of reading → what it shows. `address` is somebody who names namespace and key."""
+
+
+def shows(read: str, trust: Trust, state: State) -> bool:
+    """Whether a way of reading shows a memory of this trust and state."""
+    readable = READS[read]
+    return trust in readable.trusts and state in readable.states
+
+
+def condition(read: str, now_ms: str = ":now_ms") -> str:
+    """The same as SQL over `m` and `v`, as believed now; where time counts `now_ms` is bound."""
+    readable = READS[read]
+    parts = [f"v.trust in ({_quoted(readable.trusts)})", f"m.state in ({_quoted(readable.states)})"]
+    return " and ".join([*parts, *([_in_force(now_ms, now_ms)] if readable.in_force else [])])
+
+
+def condition_then(read: str) -> str:
+    """The same of another time: what was believed at `:as_of`, of what held at `:valid_at`.
+
+    The versions are those recorded by then and not yet retired; state is read from the history, which only grows.
+    """
+    readable = READS[read]
+    hidden = (
+        "coalesce((select h.action from memory_history h where h.memory_id = m.id and h.at_ms <= :as_of"
+        f" and h.action in ({_quoted((*HIDING, *SHOWING))}) order by h.id desc limit 1), 'created')"
+        f" not in ({_quoted(HIDING)})"
+    )
+    believed = "v.recorded_ms <= :as_of and (v.retired_ms is null or v.retired_ms > :as_of)"
+    # What was forgotten since is gone from every time.
+    return (
+        f"v.trust in ({_quoted(readable.trusts)}) and {hidden} and m.state <> 'forgotten' and {believed}"
+        f" and {_in_force(':valid_at', ':as_of')}"
+    )
+
+
+def _in_force(valid_at: str, asked_at: str) -> str:
+    return (
+        f"(v.valid_from_ms is null or v.valid_from_ms <= {valid_at})"
+        f" and (v.valid_to_ms is null or v.valid_to_ms > {valid_at})"
+        " and (v.valid_to_ms is not null or coalesce(v.valid_to_precision, '') <> 'unknown')"
+        f" and (v.expires_ms is null or v.expires_ms > {asked_at})"
+    )
+
+
+def _quoted(values: tuple[str, ...]) -> str:
+    return ", ".join(f"'{value}'" for value in values)

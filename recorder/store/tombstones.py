@@ -1,0 +1,104 @@
+"""Values a person rejected: known again in every form, kept in none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recorder.canonical import canonical, shape
+from recorder.store import digests
+from recorder.store.db import Connection
+
+PURPOSE = "tombstone"
+TELLING = 12
+"""Characters from which on a value is the same thing under any key; a shorter one (`8080`) only under its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """One rejected value. `cause`: rejected, or corrected by putting another value in its place."""
+
+    id: int
+    scope: str
+    cause: str
+    memory_id: int | None
+    created_ms: int
+    actor: str
+    reason: str | None
+    lifted_ms: int | None
+
+
+_COLUMNS = "id, scope, cause, memory_id, created_ms, actor, reason, lifted_ms"
+
+
+def lay(
+    db: Connection,
+    *,
+    scope: str,
+    key: str,
+    value: str,
+    cause: str,
+    memory_id: int | None,
+    actor: str,
+    channel: str,
+    reason: str | None,
+    now_ms: int,
+) -> int:
+    """Refuse the value from now on; its id. Twice is once while it stands."""
+    standing = matching(db, (scope,), key, value)
+    own = next((one for one in standing if one.scope == scope and one.memory_id == memory_id), None)
+    if own is not None:
+        return own.id
+    db.execute(
+        "insert into tombstones (scope, key_digest, value_digest, shape_digest, cause, memory_id, created_ms, actor,"
+        " channel, reason) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            scope,
+            digests.of(db, PURPOSE, canonical(key), now_ms),
+            digests.of(db, PURPOSE, canonical(value), now_ms),
+            digests.of(db, PURPOSE, shape(value), now_ms),
+            cause,
+            memory_id,
+            now_ms,
+            actor,
+            channel,
+            reason,
+        ),
+    )
+    return db.last_insert_rowid()
+
+
+def matching(db: Connection, scopes: Iterable[str], key: str, value: str) -> list[Tombstone]:
+    """The tombstones that refuse the value under the key in one of the scopes, the oldest first."""
+    same_value = json.dumps(list(digests.under_every_key(db, PURPOSE, [canonical(value), shape(value)])))
+    same_key = json.dumps(list(digests.under_every_key(db, PURPOSE, [canonical(key)])))
+    rows = db.execute(
+        f"select {_COLUMNS} from tombstones t where t.lifted_ms is null"
+        " and t.scope in (select value from json_each(?1))"
+        " and (t.value_digest in (select value from json_each(?2))"
+        " or t.shape_digest in (select value from json_each(?2)))"
+        " and (?4 or t.key_digest in (select value from json_each(?3))) order by t.id",
+        (json.dumps(list(scopes)), same_value, same_key, len(canonical(value)) >= TELLING),
+    )
+    return [Tombstone(*row) for row in rows]
+
+
+def of_memory(db: Connection, memory_id: int) -> list[Tombstone]:
+    """The tombstones that came from a memory, lifted ones included, the oldest first."""
+    rows = db.execute(f"select {_COLUMNS} from tombstones where memory_id = ? order by id", (memory_id,))
+    return [Tombstone(*row) for row in rows]
+
+
+def lift(db: Connection, tombstone_id: int, by: str, now_ms: int) -> bool:
+    """Let the value come again. False when it was lifted before."""
+    db.execute(
+        "update tombstones set lifted_ms = ?, lifted_by = ? where id = ? and lifted_ms is null",
+        (now_ms, by, tombstone_id),
+    )
+    return bool(db.changes())
+
+
+def count(db: Connection) -> int:
+    """How many stand."""
+    return int(next(iter(db.execute("select count(*) from tombstones where lifted_ms is null")))[0])
