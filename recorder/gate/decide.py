@@ -110,7 +110,7 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
         return supersede(db, current, proposal, writer, trust, cited)
     if same:
         return _corroborate(db, current, proposal, writer, trust, cited)
-    if memories.had(db, current.id, proposal.value, [event.id for event in cited]):
+    if not writer.is_person and memories.had(db, current.id, proposal.value, [event.id for event in cited]):
         return Outcome("unchanged", current, "this was said before, and superseded")
     if _outranked(db, current, proposal, writer, trust):
         return _open_finding(

@@ -1,0 +1,190 @@
+"""What a person corrected stays corrected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recorder import gate
+from recorder.config import Config
+from recorder.errors import Conflict
+from recorder.models import Channel, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, State, Trust
+from recorder.recall import rank
+from recorder.store import memories
+from recorder.store.db import Connection
+from tests.makers import T0, event_of, project_folder, prompt, take
+
+SAID = "We deploy with helm from the main branch"
+OTHER = "We deploy with terraform from tags"
+
+
+@pytest.fixture
+def project(db: Connection, config: Config, own_home: Path) -> str:
+    """A project with the same words typed at T0 and at T0 + 1000, events 1 and 2."""
+    folder = str(project_folder(own_home))
+    for n, at_ms in ((1, T0), (2, T0 + 1000)):
+        said = event_of(prompt(SAID, session=f"s{n}", prompt_id=f"p{n}", cwd=folder), at_ms=at_ms)
+        take(db, config, [said], now_ms=at_ms)
+    db.execute("update events set class = ?", (PromptClass.TYPED.value,))
+    found = next(iter(db.execute("select project_id from events where id = 1")))[0]
+    assert isinstance(found, str)
+    return found
+
+
+def writer(project: str, channel: Channel = Channel.PERSON, now_ms: int = T0 + 10) -> gate.Writer:
+    return gate.Writer(channel, "test", Scope(project), now_ms)
+
+
+def given(project: str, value: str = SAID, *, event: int = 1, key: str = "decision.deploy", **more: object) -> Proposal:
+    fields = {
+        "namespace": f"project.{project}",
+        "key": key,
+        "value": value,
+        "kind": MemoryKind.SEMANTIC,
+        "origin": Origin.USER_SAID,
+        "source": "test",
+        "evidence": (Evidence(event, SAID),),
+        "occurred_ms": T0 if event == 1 else T0 + 1000,
+    }
+    return Proposal(**(fields | more))
+
+
+def recalled(db: Connection, project: str, *, now_ms: int = T0 + 5000, **when: int) -> dict[str, str | None]:
+    found = rank.recall(
+        db, "deploy helm terraform", Scope(project), k=10, vector=None, vector_status="off", now_ms=now_ms, **when
+    )
+    return {hit.text: hit.trust for hit in found.hits if hit.type == "memory"}
+
+
+@pytest.mark.parametrize("channel", [Channel.OBSERVED, Channel.AGENT, Channel.API, Channel.IMPORT, Channel.CLAUDE_AUTO])
+@pytest.mark.parametrize(
+    "again",
+    [
+        SAID,
+        SAID.upper(),
+        f"  {SAID.replace(' ', '  ')}. ",
+        SAID.replace("e", "е"),  # Cyrillic
+        SAID.replace("h", "\u200bh"),
+        f"\u202e{SAID}\u202c",
+    ],
+)
+def test_a_rejected_value_is_refused_in_every_form_from_every_channel_under_every_key(
+    db: Connection, project: str, channel: Channel, again: str
+) -> None:
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20), reason="never so")
+    for key in ("decision.deploy", "how.we.deploy"):
+        outcome = gate.propose(db, given(project, again, key=key), writer(project, channel, T0 + 30))
+        assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", "tombstone")
+    assert recalled(db, project) == {}
+
+
+def test_another_value_takes_the_place_of_a_rejected_one_and_the_rejected_one_stays_out(
+    db: Connection, project: str
+) -> None:
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20), reason="never so")
+    other = given(project, OTHER, occurred_ms=T0 + 25)
+    assert gate.propose(db, other, writer(project, Channel.AGENT, T0 + 30)).action == "superseded"
+    assert recalled(db, project) == {OTHER: "candidate"}
+    assert gate.propose(db, given(project), writer(project, Channel.OBSERVED, T0 + 40)).action == "refused"
+
+
+def test_only_a_prompt_typed_after_the_rejection_brings_the_value_back(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20), reason="never so")
+    before = given(project, explicit=True)
+    assert gate.propose(db, before, writer(project, Channel.USER_SAID, T0 + 2000)).action == "refused"
+    after = given(project, explicit=True, event=2)
+    outcome = gate.propose(db, after, writer(project, Channel.USER_SAID, T0 + 2000))
+    assert outcome.action == "superseded"
+    assert recalled(db, project) == {SAID: "verified"}
+    agent = gate.propose(db, given(project, key="note"), writer(project, Channel.AGENT, T0 + 3000))
+    assert agent.action == "created"
+
+
+def test_what_a_person_replaced_does_not_come_back_by_itself(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    gate.propose(db, given(project, OTHER, occurred_ms=T0 + 20), writer(project, now_ms=T0 + 20))
+    again = gate.propose(db, given(project, key="other.key"), writer(project, Channel.AGENT, T0 + 30))
+    assert (again.action, again.reason.split(":")[0]) == ("refused", "tombstone")
+    assert gate.propose(db, given(project), writer(project, now_ms=T0 + 40)).action == "superseded"
+    assert gate.propose(db, given(project, OTHER, key="x"), writer(project, Channel.AGENT, T0 + 50)).action == "refused"
+
+
+def test_lifting_a_rejection_makes_the_value_a_candidate_again_with_its_evidence(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project))
+    where = (f"project.{project}", "decision.deploy")
+    gate.reject(db, *where, writer(project, now_ms=T0 + 20), reason="never so")
+    assert gate.lift(db, *where, writer(project, now_ms=T0 + 30)).action == "lifted"
+    assert recalled(db, project) == {SAID: "candidate"}
+    found = memories.find(db, *where)
+    assert found is not None and [quote for _, quote in memories.evidence(db, found.version_id)] == [SAID]
+
+
+def test_what_was_drawn_from_a_rejected_memory_goes_and_comes_with_it(db: Connection, project: str) -> None:
+    space = f"project.{project}"
+    for key, value in (("decision.deploy", SAID), ("how.deploy", OTHER), ("note.deploy", "terraform needs a token")):
+        gate.propose(db, given(project, value, key=key), writer(project))
+    gate.link(db, (space, "how.deploy"), (space, "decision.deploy"), gate.DERIVED, writer(project))
+    gate.link(db, (space, "note.deploy"), (space, "how.deploy"), gate.DERIVED, writer(project))
+    gate.link(db, (space, "decision.deploy"), (space, "note.deploy"), gate.DERIVED, writer(project))
+    assert gate.reject(db, space, "decision.deploy", writer(project, now_ms=T0 + 20), reason="no").also == 2
+    assert recalled(db, project) == {}
+    assert gate.lift(db, space, "decision.deploy", writer(project, now_ms=T0 + 30)).also == 2
+    assert len(recalled(db, project)) == 3
+
+
+def test_recall_of_another_time_gives_what_held_or_was_believed_then(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED, T0 + 10))
+    gate.approve(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20))
+    gate.propose(db, given(project, OTHER, occurred_ms=T0 + 100), writer(project, now_ms=T0 + 100))
+    assert recalled(db, project) == {OTHER: "verified"}
+    assert recalled(db, project, valid_at_ms=T0 + 50) == {SAID: "verified"}
+    assert recalled(db, project, as_of_ms=T0 + 15) == {SAID: "candidate"}
+    assert recalled(db, project, as_of_ms=T0 + 50) == {SAID: "verified"}
+    assert recalled(db, project, as_of_ms=T0 + 5) == {}
+    gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 200), reason="no")
+    assert recalled(db, project) == {}
+    assert recalled(db, project, as_of_ms=T0 + 150) == {OTHER: "verified"}
+    assert recalled(db, project, valid_at_ms=T0 + 50) == {SAID: "verified"}
+
+
+def test_a_deleted_memory_was_believed_before_it_was_deleted(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project))
+    gate.delete(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 100))
+    assert recalled(db, project) == {}
+    assert recalled(db, project, as_of_ms=T0 + 50) == {SAID: "verified"}
+    assert recalled(db, project, as_of_ms=T0 + 150) == {}
+
+
+def test_an_earlier_version_is_put_in_force_again_and_its_successor_stays_out(db: Connection, project: str) -> None:
+    where = (f"project.{project}", "decision.deploy")
+    gate.propose(db, given(project), writer(project))
+    gate.propose(db, given(project, OTHER, occurred_ms=T0 + 20), writer(project, now_ms=T0 + 20))
+    outcome = gate.revert(db, *where, writer(project, now_ms=T0 + 30), version=1)
+    assert outcome.memory is not None and (outcome.memory.value, outcome.memory.version) == (SAID, 3)
+    assert gate.propose(db, given(project, OTHER), writer(project, Channel.AGENT, T0 + 40)).action == "refused"
+    assert [line["action"] for line in memories.history(db, outcome.memory.id)] == ["created", "superseded", "reverted"]
+
+
+def test_code_from_before_states_hides_and_shows_by_the_date_alone(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project))
+    where = (f"project.{project}", "decision.deploy")
+    for value, state in ((T0 + 50, State.DELETED), (None, State.ACTIVE)):
+        db.execute("update memories set deleted_ms = ?", (value,))
+        found = memories.find(db, *where)
+        assert found is not None and found.state is state
+
+
+def test_a_person_may_approve_only_what_was_looked_at(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    where = (f"project.{project}", "decision.deploy")
+    with pytest.raises(Conflict):
+        gate.approve(db, *where, writer(project), expected_version=2)
+    with pytest.raises(Conflict):
+        gate.approve(db, *where, writer(project), expected_value=OTHER)
+    assert gate.approve(db, *where, writer(project), expected_version=1, expected_value=SAID).action == "approved"
+    found = memories.find(db, *where)
+    assert found is not None and found.trust is Trust.VERIFIED
