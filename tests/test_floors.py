@@ -13,10 +13,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("recorder.errors",),
-    ("recorder.config", "recorder.models", "recorder.worker_socket", "recorder.canonical"),
+    ("recorder.config", "recorder.models", "recorder.worker_socket", "recorder.canonical", "recorder.dates"),
     ("recorder.store",),
     ("recorder.capture",),
-    ("recorder.gate", "recorder.redaction", "recorder.recall", "recorder.embed", "recorder.claude_auto"),
+    (
+        "recorder.gate",
+        "recorder.redaction",
+        "recorder.recall",
+        "recorder.embed",
+        "recorder.claude_auto",
+        "recorder.lifecycle",
+        "recorder.forget",
+    ),
     ("worker",),
     (
         "recorder.web",

@@ -14,6 +14,7 @@ from recorder.errors import RetryLater
 from recorder.models import Job, Scope
 from recorder.store import events, jobs, sessions
 from recorder.store.db import Connection, transaction
+from worker import conflicts
 from worker.distil import distil
 
 # What a turn may look back at, in events.
@@ -96,6 +97,7 @@ def close_session(context: Context, job: Job) -> str:
 HANDLERS: Mapping[str, Handler] = {
     ingest.DISTIL: distil_turn,
     ingest.CLOSE: close_session,
+    gate.CONFLICTS: lambda context, _: conflicts.look(context.db, context.now_ms),
 }
 
 

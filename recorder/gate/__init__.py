@@ -2,29 +2,51 @@
 
 from recorder.canonical import canonical
 from recorder.gate.address import scope_of
+from recorder.gate.conflicts import consolidate, sweep
 from recorder.gate.decide import propose, strings, tell
+from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.links import link, unlink
+from recorder.gate.reach import Plan, plan, plan_events, reached
+from recorder.gate.settle import DISPOSITIONS, Settled, settle
 from recorder.gate.verbs import DERIVED, approve, delete, lift, pin, reject, restore, revert
-from recorder.gate.writer import Outcome, Redact, Writer, redact_here
+from recorder.gate.writer import CONFLICTS, Outcome, Redact, Writer, redact_here
+from recorder.store.erase import Forgotten
+from recorder.store.erase import finish as finish_forgets
 
 __all__ = [
+    "CONFLICTS",
     "DERIVED",
+    "DISPOSITIONS",
+    "Forgotten",
     "Outcome",
+    "Plan",
     "Redact",
+    "Settled",
     "Writer",
     "approve",
+    "before",
     "canonical",
+    "carry_out",
+    "consolidate",
     "delete",
+    "finish_forgets",
+    "forget",
+    "forget_events",
     "lift",
     "link",
     "pin",
+    "plan",
+    "plan_events",
     "propose",
+    "reached",
     "redact_here",
     "reject",
     "restore",
     "revert",
     "scope_of",
+    "settle",
     "strings",
+    "sweep",
     "tell",
     "unlink",
 ]

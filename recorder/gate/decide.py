@@ -10,7 +10,7 @@ from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused
 from recorder.gate import address, tombs
 from recorder.gate.standing import NEVER_A_PREFERENCE, SESSIONS_TO_VERIFY, STANDING
-from recorder.gate.writer import Outcome, Writer, address_of, audited, note
+from recorder.gate.writer import Outcome, Writer, address_of, audited, changed, note
 from recorder.models import (
     Channel,
     Event,
@@ -189,6 +189,8 @@ def _outranked(db: Connection, current: Memory, proposal: Proposal, writer: Writ
         return True
     if writer.channel is Channel.PERSON:
         return False
+    if current.trust is Trust.DISPUTED:  # a person decides what holds
+        return True
     if current.trust is Trust.VERIFIED and trust is not Trust.VERIFIED and writer.channel is not Channel.OBSERVED:
         return True
     said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
@@ -238,12 +240,23 @@ def supersede(
 
 
 def renewed(
-    db: Connection, current: Memory, writer: Writer, trust: Trust, action: str, why: str | None = None
+    db: Connection,
+    current: Memory,
+    writer: Writer,
+    trust: Trust,
+    action: str,
+    why: str | None = None,
+    *,
+    channel: Channel | None = None,
 ) -> Outcome:
-    """The same words with another trust: a new version with the old evidence, so that the past stays what it was."""
+    """The same words with another trust: a new version with the old evidence, so that the past stays what it was.
+
+    `channel`: who it is taken to have been said by; where none is given the writer who verifies it, else who said it.
+    """
     kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, current.version_id)]
     # Who said it stays who said it; that a person approved or disputed it stands in the history.
-    channel = writer.channel if trust is Trust.VERIFIED else memories.channel_of(db, current.version_id)
+    if channel is None:
+        channel = writer.channel if trust is Trust.VERIFIED else memories.channel_of(db, current.version_id)
     version_id = memories.add_version(
         db, current.id, as_proposal(current), trust=trust, channel=channel, now_ms=writer.now_ms
     )
@@ -299,11 +312,15 @@ def _version(
         now_ms=writer.now_ms,
         content={"events": [event.id for event in cited]},
     )
+    changed(db, writer)
     audited(db, writer, action, f"{proposal.namespace}/{proposal.key}", proposal.value, None)
     return Outcome(action, memories.find(db, proposal.namespace, proposal.key))
 
 
 def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: Writer, why: str) -> Outcome:
+    pair = pair_with(db, current, proposal.value, writer)
+    if findings.is_resolved(db, pair):
+        return Outcome("unchanged", current, "a person decided about this before")
     findings.add(
         db,
         "conflict",
@@ -312,9 +329,16 @@ def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: W
         proposal=asdict(proposal) | {"channel": writer.channel.value, "actor": writer.actor},
         reason=why,
         now_ms=writer.now_ms,
+        pair=pair,
     )
     audited(db, writer, "finding", address_of(current), proposal.value, why)
     return Outcome("finding", current, f"{why}: a person decides")
+
+
+def pair_with(db: Connection, current: Memory, value: str, writer: Writer) -> str:
+    """What a memory and a value proposed under its key are known by, once a person decided between them."""
+    sides = ((current.id, canonical(current.value)), (current.id, canonical(value)))
+    return findings.pair_of(db, sides, writer.now_ms)
 
 
 def _evidence_rows(proposal: Proposal, cited: list[StoredEvent]) -> list[tuple[int, str, str]]:

@@ -13,8 +13,11 @@ from recorder.capture.redact import Redactor
 from recorder.config import Capture, home_of
 from recorder.errors import GateRefused
 from recorder.models import Channel, Memory, Scope
-from recorder.store import audit, memories
+from recorder.store import audit, jobs, memories
 from recorder.store.db import Connection
+
+CONFLICTS = "conflicts"
+"""The job that looks whether what changed goes together with what stands."""
 
 Redact = Callable[[Sequence[str]], list[str]]
 """Texts without their secrets: asked for before a transaction begins, for it may wait."""
@@ -98,7 +101,13 @@ def note(
         now_ms=writer.now_ms,
         content=content,
     )
+    changed(db, writer)
     audited(db, writer, action, address_of(memory), memory.value, why)
+
+
+def changed(db: Connection, writer: Writer) -> None:
+    """Have somebody look for conflicts, when nothing else is to be done."""
+    jobs.ask(db, CONFLICTS, "memories", due_ms=writer.now_ms, now_ms=writer.now_ms, behind=True)
 
 
 def audited(db: Connection, writer: Writer, action: str, subject: str, detail: str, reason: str | None) -> None:

@@ -1,12 +1,31 @@
-"""What a person must look at: losing proposals and proposals to delete."""
+"""What a person must look at: losing proposals, wishes to delete, and memories that do not go together."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from recorder.models import Scope
+from recorder.store import digests, policy
 from recorder.store.db import Connection
+
+PURPOSE = "pair"
+PAIRS = ("duplicate", "contradiction")
+"""The kinds that are about two memories."""
+
+_COLUMNS = (
+    "f.id, f.kind, f.memory_id, f.other_id, f.project_id, f.proposal, f.state, f.disposition, f.reason, f.created_ms,"
+    " m.namespace, m.key, v.value, o.namespace, o.key, w.value"
+)
+_NAMES = (
+    *("id", "kind", "memory_id", "other_id", "project_id", "proposal", "state", "disposition", "reason", "created_ms"),
+    *("namespace", "key", "value", "other_namespace", "other_key", "other_value"),
+)
+_JOINED = (
+    "from findings f left join memories m on m.id = f.memory_id left join memory_versions v on v.id = m.version_id"
+    " left join memories o on o.id = f.other_id left join memory_versions w on w.id = o.version_id"
+)
 
 
 def add(
@@ -18,32 +37,133 @@ def add(
     proposal: object,
     reason: str,
     now_ms: int,
+    other_id: int | None = None,
+    pair: str | None = None,
 ) -> int:
-    """Open a finding, or find the open one that says the same; its id."""
+    """Open a finding, or find the one that says the same, open or resolved; its id."""
     text = json.dumps(proposal, ensure_ascii=True, sort_keys=True)
+    for found in same(db, pair) if pair is not None else _like(db, kind, memory_id, text):
+        return found
+    db.execute(
+        "insert into findings (kind, memory_id, project_id, proposal, reason, created_ms, other_id, pair)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (kind, memory_id, project_id, text, reason, now_ms, other_id, pair),
+    )
+    return db.last_insert_rowid()
+
+
+def _like(db: Connection, kind: str, memory_id: int | None, text: str) -> list[int]:
     rows = db.execute(
         "select id from findings where kind = ? and memory_id is ? and proposal = ? order by id limit 1",
         (kind, memory_id, text),
     )
-    for (found,) in rows:
-        return int(found)
-    db.execute(
-        "insert into findings (kind, memory_id, project_id, proposal, reason, created_ms) values (?, ?, ?, ?, ?, ?)",
-        (kind, memory_id, project_id, text, reason, now_ms),
-    )
-    return db.last_insert_rowid()
+    return [row[0] for row in rows]
+
+
+def pair_of(db: Connection, sides: Iterable[tuple[int, str]], now_ms: int) -> str:
+    """What two sides (memory, value) that do not go together are known by, in whichever order; of the values a keyed
+    digest."""
+    return digests.of(db, PURPOSE, json.dumps(sorted(sides)), now_ms)
+
+
+def same(db: Connection, pair: str) -> list[int]:
+    """The findings about this very pair of values, open or resolved."""
+    return [row[0] for row in db.execute("select id from findings where pair = ? order by id", (pair,))]
+
+
+def is_resolved(db: Connection, pair: str) -> bool:
+    """Whether a person decided about the pair."""
+    return bool(list(db.execute("select 1 from findings where pair = ? and state = 'resolved' limit 1", (pair,))))
+
+
+def get(db: Connection, finding_id: int) -> dict[str, Any] | None:
+    """One finding with both sides as they stand now."""
+    for row in db.execute(f"select {_COLUMNS} {_JOINED} where f.id = ?", (finding_id,)):
+        return _shaped(row)
+    return None
 
 
 def listing(db: Connection, scope: Scope | None, *, state: str = "open", limit: int = 100) -> list[dict[str, Any]]:
     """Findings of the scope, or of everywhere for a person; the oldest first."""
     rows = db.execute(
-        "select f.id, f.kind, f.memory_id, f.proposal, f.state, f.reason, f.created_ms, m.namespace, m.key, v.value"
-        " from findings f left join memories m on m.id = f.memory_id left join memory_versions v on v.id = m.version_id"
+        f"select {_COLUMNS} {_JOINED}"
         " where f.state = ?1 and (?2 or f.project_id is null or f.project_id is ?3) order by f.id limit ?4",
         (state, scope is None, scope.project_id if scope else None, limit),
     )
-    names = ("id", "kind", "memory_id", "proposal", "state", "reason", "created_ms", "namespace", "key", "value")
-    return [dict(zip(names, row, strict=True)) | {"proposal": json.loads(row[3])} for row in rows]
+    return [_shaped(row) for row in rows]
+
+
+def about(db: Connection, memory_id: int, *, kinds: tuple[str, ...] = PAIRS) -> list[dict[str, Any]]:
+    """The open findings of these kinds that a memory is a side of, the oldest first."""
+    rows = db.execute(
+        f"select {_COLUMNS} {_JOINED} where f.state = 'open' and (f.memory_id = ?1 or f.other_id = ?1)"
+        " and f.kind in (select value from json_each(?2)) order by f.id",
+        (memory_id, json.dumps(kinds)),
+    )
+    return [_shaped(row) for row in rows]
+
+
+def _shaped(row: tuple[Any, ...]) -> dict[str, Any]:
+    found = dict(zip(_NAMES, row, strict=True))
+    return found | {"proposal": json.loads(found["proposal"])}
+
+
+def near(db: Connection, memory_id: int, words: Sequence[str], key_words: Sequence[str], limit: int) -> list[int]:
+    """Ids of standing memories of the same scope row that hold one of the words, or all of the key's in their key, the
+    likeliest first."""
+    asked = " OR ".join(_quoted(word) for word in words)
+    named = " AND ".join(f"key : {_quoted(word)}" for word in key_words)
+    together = " OR ".join(part for part in (asked, f"({named})" if named else "") if part)
+    if not together:
+        return []
+    rows = db.execute(
+        "select m.id from memory_words f cross join memory_versions v on v.id = f.rowid"
+        " join memories m on m.id = v.memory_id and m.version_id = v.id"
+        " where memory_words match :match and m.id <> :id"
+        f" and m.scope_id = (select scope_id from memories where id = :id) and {policy.condition('list')}"
+        " order by bm25(memory_words), m.id limit :limit",
+        {"match": together, "id": memory_id, "limit": limit},
+    )
+    return [row[0] for row in rows]
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'
+
+
+def changed_since(db: Connection, history_id: int, limit: int) -> list[tuple[int, int]]:
+    """(last line of its history, memory) of memories that changed after a line of the history, in that order."""
+    rows = db.execute(
+        "select max(id), memory_id from (select id, memory_id from memory_history where id > ? order by id limit ?)"
+        " group by memory_id order by 1",
+        (history_id, limit),
+    )
+    return list(rows)
+
+
+def looked_until(db: Connection) -> int:
+    """The last line of the history that conflicts were looked for behind."""
+    for (line,) in db.execute("select value from counters where name = 'conflicts_looked_until'"):
+        return int(line)
+    return 0
+
+
+def note_looked(db: Connection, history_id: int, now_ms: int) -> None:
+    """Remember how far conflicts were looked for."""
+    db.execute(
+        "insert into counters (name, value, at_ms) values ('conflicts_looked_until', ?1, ?2)"
+        " on conflict (name) do update set value = max(value, ?1), at_ms = ?2",
+        (history_id, now_ms),
+    )
+
+
+def drop(db: Connection, finding_id: int, now_ms: int) -> None:
+    """Close a finding about what no longer stands; the same may be found again."""
+    db.execute(
+        "update findings set state = 'resolved', disposition = 'moot', resolved_ms = ?, pair = null"
+        " where id = ? and state = 'open'",
+        (now_ms, finding_id),
+    )
 
 
 def resolve(db: Connection, finding_id: int, disposition: str, now_ms: int) -> bool:
@@ -58,3 +178,15 @@ def resolve(db: Connection, finding_id: int, disposition: str, now_ms: int) -> b
 def open_count(db: Connection) -> int:
     """How many findings wait for a person."""
     return int(next(iter(db.execute("select count(*) from findings where state = 'open'")))[0])
+
+
+def pending_forgets(db: Connection) -> list[dict[str, Any]]:
+    """What was asked to be forgotten and is not gone to the last byte, the oldest first."""
+    rows = db.execute(
+        "select id, asked_ms, actor, reason, reached, unreached from forgets where state = 'pending' order by id"
+    )
+    return [
+        {"id": row[0], "asked_ms": row[1], "actor": row[2], "reason": row[3]}
+        | {"reached": json.loads(row[4]), "unreached": json.loads(row[5])}
+        for row in rows
+    ]

@@ -55,9 +55,20 @@ create table forgets (
     actor text not null,
     reason text,
     reached text not null default '{}',     -- JSON: how much of what was reached
-    unreached text not null default '[]'    -- JSON: what could not be, in words
+    unreached text not null default '[]',   -- JSON: what could not be, in words
+    subject text not null default '',       -- keyed digest of what it was about
+    events_left text not null default '[]'  -- JSON: ids of the events that are blank and not yet erased
 );
 
 -- The other side of a finding about two memories.
 alter table findings add column other_id integer;
 create index findings_by_other on findings (other_id) where other_id is not null;
+alter table findings add column pair text;  -- keyed digest of both sides and what they say: decided once is decided
+create index findings_by_pair on findings (pair) where pair is not null;
+
+-- Where copies of what we hold were put, so that whoever forgets something can name them.
+create table copies (
+    path text primary key,
+    what text not null,                     -- export | backup
+    made_ms integer not null
+);
