@@ -16,7 +16,7 @@ from recorder import embed, install, worker_socket
 from recorder.capture import spool
 from recorder.config import Config
 from recorder.errors import RecorderError, SettingsError, WorkerUnavailable
-from recorder.store import audit, events, findings, health, jobs, sessions
+from recorder.store import audit, erase, events, findings, health, jobs, sessions
 from recorder.store.db import Connection, DatabaseError, has_vec
 
 STATUS_TIMEOUT_S = 1.0
@@ -56,6 +56,7 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
         "sessions": {"all": health.session_count(db), "open": len(sessions.still_open(db))},
         "memories": health.memory_counts(db),
         "findings": findings.open_count(db),
+        "forgets_pending": len(erase.pending(db)),
         "jobs": jobs.counts(db),
         "vectors": {"waiting": health.waiting_vectors(db), "sqlite_vec": has_vec(db)},
         "store": {"mb": size_mb, "max_mb": config.store.max_mb, "warning": size_warning(size_mb, config.store.max_mb)},

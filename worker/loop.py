@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from recorder import gate
 from recorder.capture import ingest, spool
 from recorder.capture.redact import Redactor
 from recorder.config import Config
@@ -201,6 +202,7 @@ class Loop:
         spool.adopt_leftovers(self.config.spool, now_ms / 1000)
         spool.sweep_bad(self.config.spool, now_ms / 1000)
         upkeep.bound_size(db, self.config.store.max_mb)
+        gate.finish_forgets(db, now_ms)
         upkeep.shrink(db)
         self.model.idle(now_ms)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from recorder.capture import excerpt, project
 from recorder.config import Config
 from recorder.models import Event, EventKind, Source
-from recorder.store import events, health, jobs, projects, sessions
+from recorder.store import denials, events, health, jobs, projects, sessions
 from recorder.store.db import Connection, transaction
 
 # A hook notes when it ran, the transcript when the record was made: the same call lies this close together.
@@ -114,7 +114,7 @@ def store(
     # By the folder as it came: what redaction leaves of a path may be another's.
     placed = [_Placed(ready, ready.event, resolver.project_id(ready.given)) for ready in batch]
     with transaction(db):
-        closed_to = _closed_to(db)
+        closed_to = _closed_to(db, denials.forgotten(db, [item.event for item in placed]))
         scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
         kept: list[_Placed] = []
         for item in placed:
@@ -162,8 +162,9 @@ class _Resolver:
         return self.known[key]
 
 
-def _closed_to(db: Connection) -> Callable[[_Placed], str | None]:
-    """The rule by which an event must not be taken in: its session was off, or recording was paused."""
+def _closed_to(db: Connection, forgotten: Collection[str]) -> Callable[[_Placed], str | None]:
+    """The rule by which an event must not be taken in: its session was off, recording was paused, or it was
+    forgotten."""
     spans = sessions.paused(db)
     off: dict[str, bool] = {}
 
@@ -179,7 +180,7 @@ def _closed_to(db: Connection) -> Callable[[_Placed], str | None]:
                 continue
             if from_ms <= item.event.at_ms and (until_ms is None or item.event.at_ms < until_ms):
                 return "paused"
-        return None
+        return "forgotten" if item.event.key in forgotten else None
 
     return rule
 

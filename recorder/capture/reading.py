@@ -12,7 +12,7 @@ from pathlib import Path
 from recorder.capture import ingest, transcript
 from recorder.config import Config
 from recorder.models import Event, PromptClass, Source
-from recorder.store import events, sessions
+from recorder.store import denials, events, sessions
 from recorder.store.db import Connection, transaction
 
 EDGE_BYTES = 4096
@@ -164,7 +164,9 @@ def keep(reader: Reader, path: Path, piece: Piece, session_id: str | None) -> in
 
     def note() -> None:
         sessions.keep_reading(reader.db, reading, reader.now_ms)
-        events.keep_open_calls(reader.db, name, piece.place.calls.values())
+        calls = list(piece.place.calls.values())
+        forgotten = denials.forgotten(reader.db, calls)
+        events.keep_open_calls(reader.db, name, [call for call in calls if call.key not in forgotten])
 
     return ingest.store(
         reader.db,

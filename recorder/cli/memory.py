@@ -316,7 +316,7 @@ def _cited(event: StoredEvent, quote: str, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project: Path | None, as_json: bool) -> None:
+def change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project: Path | None, as_json: bool) -> None:
     """Let the gate do one thing to one memory, and tell what came of it."""
     with desk() as here:
         scope = here.scope(project)
@@ -329,7 +329,7 @@ def delete(
     namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
 ) -> None:
     """Hide a memory; `restore` brings it back, nothing automatic does."""
-    _change(partial(gate.delete, reason=reason), namespace, key, project, as_json)
+    change(partial(gate.delete, reason=reason), namespace, key, project, as_json)
 
 
 @app.command()
@@ -337,7 +337,7 @@ def restore(
     namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
 ) -> None:
     """Show a deleted memory again."""
-    _change(partial(gate.restore, reason=reason), namespace, key, project, as_json)
+    change(partial(gate.restore, reason=reason), namespace, key, project, as_json)
 
 
 @app.command()
@@ -346,7 +346,7 @@ def approve(
 ) -> None:
     """Say that a candidate is right: it is verified from now on."""
     only_a_person("approves")
-    _change(partial(gate.approve, reason=reason), namespace, key, project, as_json)
+    change(partial(gate.approve, reason=reason), namespace, key, project, as_json)
 
 
 @app.command()
@@ -359,7 +359,7 @@ def pin(
 ) -> None:
     """Let a verified memory go first in the brief."""
     only_a_person("pins")
-    _change(partial(gate.pin, pinned=not off), namespace, key, project, as_json)
+    change(partial(gate.pin, pinned=not off), namespace, key, project, as_json)
 
 
 @app.command("findings")

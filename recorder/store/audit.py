@@ -28,10 +28,12 @@ class Verdict:
 def append(
     db: Connection, *, at_ms: int, actor: str, channel: str, action: str, subject: str, detail: str, reason: str | None
 ) -> None:
-    """Add a row. Of `subject` and `detail` a keyed digest is kept and nothing else. Runs inside the caller's
-    transaction."""
+    """Add a row. Of `subject` and `detail` a keyed digest is kept and nothing else, and of a reason too, except why
+    something was refused, which is a word of ours: what a person wrote could never be forgotten again here. Runs
+    inside the caller's transaction."""
     previous, key = _last(db), _key(db, at_ms)
-    fields = (at_ms, actor, channel, action, _keyed(key, subject), _keyed(key, detail), reason)
+    kept = reason if reason is None or action == "refused" else _keyed(key, reason)
+    fields = (at_ms, actor, channel, action, _keyed(key, subject), _keyed(key, detail), kept)
     db.execute(
         "insert into audit (at_ms, actor, channel, action, subject, detail_digest, reason, previous, digest)"
         " values (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 
 from recorder.canonical import canonical, shape
+from recorder.models import Event, EventKind, StoredEvent
 from recorder.store import digests
 from recorder.store.db import Connection
 
 PURPOSE = "deny"
+LONGEST_VALUE = 8_000
 
 
 def deny(db: Connection, what: str, texts: Sequence[str], *, actor: str, reason: str | None, now_ms: int) -> None:
@@ -39,6 +41,48 @@ def denied(db: Connection, what: str, texts: Sequence[str]) -> set[str]:
         (json.dumps(list(by_digest)), what),
     )
     return {by_digest[digest].removeprefix(f"{what}:") for (digest,) in rows}
+
+
+def names(event: Event | StoredEvent) -> tuple[str, ...]:
+    """What an event is known by: its key, and what a copy of it in another session has in common with it."""
+    bare = event.key.replace(f":{event.session_id}:", "::", 1)
+    if event.key.startswith("t:"):
+        # An id alone is not enough to tell a call by (see `ingest`): what it was called with must be the same.
+        given = json.dumps(event.body.get("input"), sort_keys=True)
+        return (event.key, f"{bare}:{given}") if "input" in event.body else (event.key,)
+    if event.key.startswith("p:"):
+        return (event.key, f"{bare}:{event.body['text']}") if "text" in event.body else (event.key,)
+    return (event.key, bare) if event.key.startswith(("a:", "l:", "q:")) else (event.key,)
+
+
+def forgotten(db: Connection, batch: Sequence[Event]) -> set[str]:
+    """The keys of those events that are never to be taken in: the event itself was forgotten, or the record it is
+    read from, or all it says is a value that was. What a person types after that is something new."""
+    if not batch or not any_at_all(db):
+        return set()
+    known = denied(db, "event", [name for event in batch for name in names(event)])
+    records = denied(db, "record", [event.uuid for event in batch if event.uuid is not None])
+    forms = {event.key: _forms(event) for event in batch}
+    values = denied(db, "value", [form for of_event in forms.values() for form in of_event])
+    return {
+        event.key
+        for event in batch
+        if event.uuid in records
+        or not known.isdisjoint(names(event))
+        or (not values.isdisjoint(forms[event.key]) and _says_forgotten(db, event))
+    }
+
+
+def _forms(event: Event) -> set[str]:
+    said = event.body.get("text")
+    if not isinstance(said, str) or not said.strip() or len(said) > LONGEST_VALUE:
+        return set()
+    return {canonical(said), shape(said)}
+
+
+def _says_forgotten(db: Connection, event: Event) -> bool:
+    since = of_value(db, str(event.body["text"]))
+    return any(event.kind is not EventKind.PROMPT or event.at_ms <= at_ms for at_ms in since)
 
 
 def of_value(db: Connection, value: str) -> list[int]:

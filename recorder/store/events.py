@@ -47,9 +47,13 @@ def decode(body: bytes, codec: str, excerpt: str = "") -> dict[str, Any]:
     """The body as it was stored; empty when it is gone."""
     if codec == "gone":
         return {}
-    plain = zlib.decompressobj(zdict=_dictionary(excerpt)).decompress(body) if codec == "zdict" else body
-    value = json.loads(plain)
+    value = json.loads(unpacked(body, codec, excerpt))
     return value if isinstance(value, dict) else {}
+
+
+def unpacked(body: bytes, codec: str, excerpt: str = "") -> bytes:
+    """The JSON of a body; nothing of one that is gone."""
+    return zlib.decompressobj(zdict=_dictionary(excerpt)).decompress(body) if codec == "zdict" else body
 
 
 def _dictionary(excerpt: str) -> bytes:

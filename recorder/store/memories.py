@@ -128,6 +128,23 @@ def history(db: Connection, memory_id: int) -> list[dict[str, Any]]:
     return [dict(zip(names, row[:8], strict=True)) | json.loads(row[8] or "{}") for row in rows]
 
 
+def versions(db: Connection, memory_id: int) -> list[int]:
+    """Ids of every version there is, closed ones included."""
+    rows = db.execute("select id from memory_versions where memory_id = ? order by id", (memory_id,))
+    return [row[0] for row in rows]
+
+
+def ever_said(db: Connection, memory_id: int) -> tuple[list[str], list[tuple[int, str]]]:
+    """(values, (event, quote) of the evidence) of all versions, each once."""
+    values = db.execute("select distinct value from memory_versions where memory_id = ? order by id", (memory_id,))
+    quotes = db.execute(
+        "select distinct x.event_id, x.quote from memory_versions v join memory_evidence x on x.version_id = v.id"
+        " where v.memory_id = ?",
+        (memory_id,),
+    )
+    return [value for (value,) in values], list(quotes)
+
+
 def channel_of(db: Connection, version_id: int) -> Channel:
     """The door a version came through."""
     for (name,) in db.execute("select channel from memory_versions where id = ?", (version_id,)):

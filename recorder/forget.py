@@ -1,0 +1,108 @@
+"""What is to be forgotten and lies outside the database: spool, logs, briefs, exports; and who else holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from recorder import gate
+from recorder.config import Config
+from recorder.store import copies
+from recorder.store.db import Connection
+from recorder.store.holding import Words
+
+ALWAYS = (
+    "Claude Code's own memory files and its history of prompts",
+    "git, and files that were written with it",
+    "snapshots and backups of this disk",
+    "what Claude Code sent to its model provider",
+)
+"""What nobody here can change, or even see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What was done outside the database: files taken away, and files from which the text was taken out."""
+
+    removed: tuple[str, ...] = ()
+    overwritten: tuple[str, ...] = ()
+
+
+def everywhere(
+    db: Connection, config: Config, planned: gate.Plan, writer: gate.Writer, *, reason: str | None = None
+) -> tuple[gate.Forgotten, Cleared]:
+    """Forget what was planned, in the database and outside it.
+
+    Files go first: a crash in between leaves what the words are still known for, and the wish is made again. They are
+    looked at once more afterwards, for a hook may have written meanwhile.
+
+    Raises: Conflict, GateRefused.
+    """
+    first = clear(config, planned.words, exports=copies.noted(db, "export"))
+    done = gate.carry_out(db, planned, writer, reason=reason, unreached=unreached(db, config, planned))
+    then = clear(config, planned.words)
+    return done, Cleared(
+        tuple(dict.fromkeys((*first.removed, *then.removed))),
+        tuple(dict.fromkeys((*first.overwritten, *then.overwritten))),
+    )
+
+
+def clear(config: Config, words: Words, *, exports: Sequence[str] = ()) -> Cleared:
+    """Take the words out of the files of this home, and out of the exports that were written elsewhere."""
+    removed: list[str] = []
+    overwritten: list[str] = []
+    for path in holding(_spooled_and_shown(config), words):
+        path.unlink(missing_ok=True)
+        path.with_name(path.name + ".reason").unlink(missing_ok=True)
+        removed.append(str(path))
+    # In place and to the same length: whoever has the file open writes on behind it.
+    for path in holding([*_files(config.logs_dir), *map(Path, exports)], words):
+        with suppress(OSError):
+            _overwrite(path, words)
+            overwritten.append(str(path))
+    return Cleared(tuple(removed), tuple(overwritten))
+
+
+def unreached(db: Connection, config: Config, planned: gate.Plan) -> list[str]:
+    """What holds the same, or may, and is not changed, in words."""
+    transcripts = [f"Claude Code's transcript {path}" for path in planned.transcripts if Path(path).exists()]
+    backups = [
+        f"the backup {path}: what it brings back when it is restored is forgotten again"
+        for path in copies.noted(db, "backup")
+        if Path(path).exists()
+    ]
+    return [*transcripts, *backups, *ALWAYS]
+
+
+def holding(paths: Iterable[Path], words: Words) -> list[Path]:
+    """The files that hold one of the texts."""
+    return [path for path in paths if words.in_bytes(_content(path))]
+
+
+def _spooled_and_shown(config: Config) -> Iterator[Path]:
+    for folder in (*(config.spool / name for name in ("new", "tmp", "bad")), config.brief_dir):
+        yield from _files(folder)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # gone, or not ours to read
+        return b""
+
+
+def _overwrite(path: Path, words: Words) -> None:
+    content = _content(path).lower()
+    with path.open("r+b") as file:
+        for spelled in words.spelled:
+            start = content.find(spelled)
+            while start >= 0:
+                file.seek(start)
+                file.write(b"x" * len(spelled))
+                start = content.find(spelled, start + 1)

@@ -1,0 +1,178 @@
+"""What a wish to forget reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from recorder.canonical import canonical, shape
+from recorder.errors import Conflict, NotFound
+from recorder.gate.address import standing_at
+from recorder.gate.verbs import DERIVED
+from recorder.gate.writer import Writer, address_of, only_a_person
+from recorder.models import Memory
+from recorder.recall import fence
+from recorder.store import erase, events, holding, memories, relations
+from recorder.store.db import Connection
+from recorder.store.holding import Words
+
+INJECTION = "injection"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a wish to forget reaches, before anything is done. It holds the words: it is never kept."""
+
+    subject: str
+    words: Words
+    values: tuple[str, ...]
+    """What must not be said again, in whatever form; none where an event alone is forgotten."""
+    memory: Memory | None
+    asked_events: tuple[int, ...]
+    events: tuple[int, ...]
+    versions: tuple[int, ...]
+    memories: tuple[Memory, ...]
+    derived: tuple[Memory, ...]
+    """Drawn from what is forgotten: hidden with it."""
+    seen_to: int
+    """The newest event that was looked at."""
+    event_kinds: dict[str, int] = field(default_factory=dict)
+    transcripts: tuple[str, ...] = ()
+    """Files of Claude Code's own that hold the same, as far as is known."""
+
+
+def plan(db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequence[int] = ()) -> Plan:
+    """What forgetting a memory reaches: every version of it, the events it stands on, every other event that holds
+    one of its quotes or values, every memory that says the same in any scope, and what stands on these events alone.
+
+    `also`: events to go with it.
+
+    Raises: NotFound, GateRefused where it is no person.
+    """
+    only_a_person(writer, "forgets")
+    current = standing_at(db, namespace, key, writer.scope)
+    values, cited, quotes = _said(db, current.id)
+    sought = holding.words(_shown([*values, *quotes]))
+    newest = events.last_id(db)
+    found = {*cited, *also, *holding.events(db, sought)}
+    # A copy in other letters was told to us in other letters too.
+    found |= set(holding.statements(db, [one[0] for one in _dead(db, sought, sorted(found), values, current)]))
+    return _planned(db, address_of(current), sought, values, current, also, found, newest)
+
+
+def plan_events(db: Connection, event_ids: Sequence[int], writer: Writer) -> Plan:
+    """What forgetting events reaches: they, what repeats their words in the same turn or in a brief, and every memory
+    that stands on them alone. What stands on another source too stays, without their quotes.
+
+    Raises: NotFound, GateRefused where it is no person.
+    """
+    only_a_person(writer, "forgets")
+    asked = events.get(db, event_ids)
+    if len(asked) < len(set(event_ids)) or not asked:
+        missing = sorted(set(event_ids) - {event.id for event in asked})
+        raise NotFound(f"there is no event {', '.join(f'e{one}' for one in missing) or 'named'}")
+    newest = events.last_id(db)
+    own = [event.text for event in asked]
+    found = {event.id for event in asked}
+    found |= set(holding.of_turns(db, holding.words(own), sorted(found)))
+    lost = [value for one in _lost(db, Words(), sorted(found), ()) for value in _said(db, one.id)[0]]
+    sought = holding.words(_shown([*own, *lost]))
+    found |= set(holding.events(db, sought, kind=INJECTION))
+    subject = ",".join(f"e{event.id}" for event in asked)
+    return _planned(db, subject, sought, (), None, [event.id for event in asked], found, newest)
+
+
+def _planned(
+    db: Connection,
+    subject: str,
+    sought: Words,
+    values: Sequence[str],
+    memory: Memory | None,
+    asked: Sequence[int],
+    found: Iterable[int],
+    newest: int,
+) -> Plan:
+    event_ids = sorted(found)
+    dead = _dead(db, sought, event_ids, values, memory)
+    gone = _memories(db, dead)
+    derived = {one for source in gone for one in relations.drawn_from(db, source.id, DERIVED)}
+    return Plan(
+        subject,
+        sought,
+        tuple(values),
+        memory,
+        tuple(asked),
+        tuple(event_ids),
+        tuple(version for version, _, _ in dead),
+        tuple(gone),
+        tuple(memories.get(db, sorted(derived - {one.id for one in gone}))),
+        newest,
+        erase.kinds(db, event_ids),
+        tuple(erase.places(db, event_ids)),
+    )
+
+
+def renewed(db: Connection, planned: Plan) -> Plan:
+    """The plan with what came since it was made. Runs inside the transaction.
+
+    Raises: Conflict when the memory itself was changed.
+    """
+    stands = planned.memory
+    if stands is not None:
+        now = memories.get(db, [stands.id])
+        if [(one.version_id, one.state) for one in now] != [(stands.version_id, stands.state)]:
+            raise Conflict(f"{planned.subject} was changed meanwhile: look at it again")
+    kind = INJECTION if planned.memory is None else None
+    since = holding.events(db, planned.words, after_id=planned.seen_to, kind=kind)
+    cited = _said(db, planned.memory.id)[1] if planned.memory else []
+    found = {*planned.events, *since, *cited}
+    again = _planned(
+        db, planned.subject, planned.words, planned.values, planned.memory, planned.asked_events, found, planned.seen_to
+    )
+    return replace(again, transcripts=planned.transcripts)
+
+
+def reached(planned: Plan) -> dict[str, int]:
+    """How much of what a plan reaches."""
+    counted = {
+        "memories": len(planned.memories),
+        "versions": len(planned.versions),
+        "suppressed": len(planned.derived),
+        "events": len(planned.events),
+    }
+    return counted | {f"events.{kind}": n for kind, n in planned.event_kinds.items()}
+
+
+def _said(db: Connection, memory_id: int) -> tuple[list[str], list[int], list[str]]:
+    """(values of all versions, events they stand on, quotes) of a memory."""
+    values, quotes = memories.ever_said(db, memory_id)
+    return values, sorted({event_id for event_id, _ in quotes}), [quote for _, quote in quotes]
+
+
+def _shown(texts: Sequence[str]) -> list[str]:
+    """The texts, and as our own answers show them, which Claude Code may have recorded."""
+    return [form for text in texts for form in (text, fence.clean(text), fence.line(text))]
+
+
+def _dead(
+    db: Connection, sought: Words, event_ids: Sequence[int], values: Sequence[str], memory: Memory | None
+) -> list[tuple[int, int, bool]]:
+    dead = holding.versions(db, sought, event_ids, _same(values))
+    if memory is None:
+        return dead
+    own = [(version_id, memory.id, version_id == memory.version_id) for version_id in memories.versions(db, memory.id)]
+    return [*own, *(one for one in dead if one[1] != memory.id)]
+
+
+def _memories(db: Connection, dead: Sequence[tuple[int, int, bool]]) -> list[Memory]:
+    """Those that say nothing any more: their current version goes."""
+    return memories.get(db, list(dict.fromkeys(memory_id for _, memory_id, current in dead if current)))
+
+
+def _lost(db: Connection, sought: Words, event_ids: Sequence[int], values: Sequence[str]) -> list[Memory]:
+    return _memories(db, _dead(db, sought, event_ids, values, None))
+
+
+def _same(values: Sequence[str]) -> Callable[[str], bool]:
+    forms = {form for value in values for form in (canonical(value), shape(value))}
+    return lambda value: bool(forms) and (canonical(value) in forms or shape(value) in forms)

@@ -1,0 +1,330 @@
+"""What is forgotten is gone to the last byte, and does not come back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recorder import forget, gate
+from recorder.capture import spool
+from recorder.config import Config
+from recorder.errors import GateRefused, NotFound
+from recorder.models import Channel, Event, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Source
+from recorder.recall import rank
+from recorder.store import audit, erase, events, findings, health, memories, vectors
+from recorder.store.db import Connection, DatabaseError, connect
+from tests.makers import T0, bash, event_of, project_folder, prompt, stop, take
+from worker import brief, held
+
+SECRET = "Remember: the vault word is obelisk-ninetythree"
+VALUE = "the vault word is obelisk-ninetythree"
+TWIN = "Remember: the twin word is cenotaph-ninetyfour"
+TWIN_VALUE = "the twin word is cenotaph-ninetyfour"
+KEY = "fact.vault"
+PARTS = (b"obelisk", b"vault word", b"fact.vault")
+
+
+@pytest.fixture
+def project(db: Connection, config: Config, own_home: Path) -> str:
+    """Two prompts in two sessions, events 1 and 2, and a memory from each, verified by a person."""
+    spool.prepare(config.spool)
+    folder = str(project_folder(own_home))
+    for n, said in ((1, SECRET), (2, TWIN)):
+        told = event_of(prompt(said, session=f"s{n}", prompt_id=f"p{n}", cwd=folder), at_ms=T0 + n)
+        take(db, config, [told], now_ms=T0 + n)
+    db.execute("update events set class = ?", (PromptClass.TYPED.value,))
+    found = str(next(iter(db.execute("select project_id from events where id = 1")))[0])
+    for proposal in (given(found), given(found, TWIN_VALUE, key="fact.twin", event=2, quote=TWIN)):
+        assert gate.propose(db, proposal, writer(found)).action == "created"
+    return found
+
+
+def writer(project: str, channel: Channel = Channel.PERSON, now_ms: int = T0 + 10) -> gate.Writer:
+    return gate.Writer(channel, "test", Scope(project), now_ms)
+
+
+def given(
+    project: str, value: str = VALUE, *, key: str = KEY, event: int = 1, quote: str = SECRET, **more: object
+) -> Proposal:
+    fields = {
+        "namespace": f"project.{project}",
+        "key": key,
+        "value": value,
+        "kind": MemoryKind.SEMANTIC,
+        "origin": Origin.USER_SAID,
+        "source": "test",
+        "evidence": (Evidence(event, quote),),
+        "occurred_ms": T0,
+    }
+    return Proposal(**(fields | more))
+
+
+def everywhere(db: Connection, config: Config, project: str, key: str = KEY, reason: str | None = None) -> str:
+    writes = writer(project, now_ms=T0 + 100)
+    planned = gate.plan(db, f"project.{project}", key, writes)
+    done, _ = forget.everywhere(db, config, planned, writes, reason=reason)
+    brief.write_all(db, config, T0 + 100)
+    return done.state
+
+
+def traces(home: Path, parts: Sequence[bytes] = PARTS) -> list[str]:
+    """The files below the home that hold a part of what was forgotten."""
+    found = [path for path in sorted(home.rglob("*")) if path.is_file()]
+    return [path.name for path in found if any(part in path.read_bytes() for part in parts)]
+
+
+def recalled(db: Connection, project: str, asked: str = "vault twin word obelisk cenotaph") -> list[str]:
+    found = rank.recall(db, asked, Scope(project), k=20, vector=None, vector_status="off", now_ms=T0 + 5000)
+    return [hit.text for hit in found.hits]
+
+
+def test_no_byte_of_what_is_forgotten_is_left_in_the_home_and_its_twin_stands(
+    db: Connection, config: Config, project: str
+) -> None:
+    told = [
+        event_of(bash("cat notes", f"notes: {VALUE} end", use="toolu_9", session="s3", prompt_id="p3"), at_ms=T0 + 5),
+        event_of(stop(session="s3", prompt_id="p3", last_assistant_message=f"I read that {VALUE}."), at_ms=T0 + 6),
+    ]
+    take(db, config, told, now_ms=T0 + 6)
+    gate.propose(db, given(project, "the vault word is obelisk-ninetytwo"), writer(project, now_ms=T0 + 11))
+    gate.propose(db, given(project), writer(project, now_ms=T0 + 12))
+    held_by = memories.find(db, f"project.{project}", KEY)
+    assert held_by is not None
+    memories.note_ref(db, held_by.id, "shown", "test", "s3", T0)
+    gate.delete(db, f"project.{project}", KEY, writer(project), reason=f"no longer is it so that {VALUE}")
+    gate.restore(db, f"project.{project}", KEY, writer(project), reason="it is")
+    gate.propose(db, given(project, "the vault word is obelisk-ninetyone"), writer(project, Channel.AGENT))
+    vectors.store(db, "memory", held_by.version_id, "m", [("h", b"\x01" * 384)])
+    brief.write_all(db, config, T0)
+    for name in ("new", "tmp", "bad"):
+        (config.spool / name / "1.json").write_text(json.dumps(prompt(f"again: {VALUE}", session="s9")))
+    (config.spool / "bad" / "1.json.reason").write_text("torn")
+    config.logs_dir.mkdir()
+    (config.logs_dir / "worker.log").write_text(f"before\nit failed at {VALUE!r}\nafter\n")
+    assert len(traces(config.home)) >= 6
+
+    assert everywhere(db, config, project, reason=f"private: {VALUE}") == "done"
+
+    assert traces(config.home) == []
+    assert (config.logs_dir / "worker.log").read_text().splitlines()[::2] == ["before", "after"]
+    assert list((config.spool / "bad").iterdir()) == []
+    assert recalled(db, project) == [TWIN_VALUE]
+    assert [row[0] for row in db.execute("select kind from events order by id")] == ["prompt"]
+    assert audit.verify(db).state == "pass"
+    assert health.integrity(db) is None
+    for table in ("event_words", "event_trigrams"):
+        db.execute(f"insert into {table} ({table}, rank) values ('integrity-check', 1)")
+
+
+def test_of_a_forgotten_memory_the_history_says_who_and_when_and_nothing_of_what_it_said(
+    db: Connection, config: Config, project: str
+) -> None:
+    gate.propose(db, given(project, "another vault word"), writer(project, Channel.AGENT))
+    assert findings.open_count(db) == 1
+    found = memories.find(db, f"project.{project}", KEY)
+    assert found is not None
+    everywhere(db, config, project, reason="it is private")
+    lines = memories.history(db, found.id)
+    assert [(line["action"], line["actor"], line["reason"], line["value"]) for line in lines] == [
+        ("created", "test", None, None),
+        ("forgotten", "test", "it is private", None),
+    ]
+    assert findings.open_count(db) == 0
+    assert memories.find(db, f"project.{project}", KEY) is None
+    assert memories.listing(db, Scope(project), deleted=True) == []
+    assert list(db.execute("select action from audit order by id desc limit 1")) == [("forgotten",)]
+
+
+def test_an_open_reader_keeps_it_pending_and_the_worker_finishes(
+    db: Connection, config: Config, project: str, own_home: Path
+) -> None:
+    reader = connect(config.db_path)
+    reader.execute("begin")
+    assert len(list(reader.execute("select count(*) from events"))) == 1
+    assert everywhere(db, config, project) == "pending"
+    assert recalled(db, project) == [TWIN_VALUE]
+    assert traces(config.home) != []
+    reader.execute("rollback")
+    reader.close()
+    held.drain_once(config)
+    assert [one.state for one in [erase.get(db, 1)] if one] == ["done"]
+    assert traces(config.home) == []
+
+
+def test_what_a_crash_left_half_done_is_hidden_and_finishes_by_itself(
+    db: Connection, config: Config, project: str
+) -> None:
+    db.execute("create trigger crash before delete on events begin select raise(abort, 'the machine stops'); end")
+    with pytest.raises(DatabaseError, match="the machine stops"):
+        everywhere(db, config, project)
+    assert recalled(db, project) == [TWIN_VALUE]
+    assert erase.pending(db) == [1]
+    db.execute("drop trigger crash")
+    assert gate.finish_forgets(db, T0 + 200) == 1
+    assert traces(config.home) == []
+    assert gate.finish_forgets(db, T0 + 300) == 0
+
+
+def test_forgetting_a_source_takes_what_stands_on_it_alone_and_leaves_its_sibling(
+    db: Connection, config: Config, project: str, own_home: Path
+) -> None:
+    again = event_of(
+        prompt(SECRET, session="s4", prompt_id="p4", cwd=str(own_home / "project")), at_ms=T0 + 50, name="again.json"
+    )
+    take(db, config, [again], now_ms=T0 + 50)
+    sibling = events.id_of_key(db, again.key)
+    assert sibling is not None
+    gate.propose(db, given(project, event=sibling), writer(project, Channel.OBSERVED, T0 + 51))
+    gate.propose(db, given(project, "the vault is grey", key="fact.grey"), writer(project))
+    done = gate.forget_events(db, [1], writer(project, now_ms=T0 + 60))
+    assert (done.state, done.reached["events"], done.reached["memories"]) == ("done", 1, 1)
+    stands = memories.find(db, f"project.{project}", KEY)
+    assert stands is not None and stands.value == VALUE
+    assert [(event.id, quote) for event, quote in memories.evidence(db, stands.version_id)] == [(sibling, SECRET)]
+    assert memories.find(db, f"project.{project}", "fact.grey") is None
+    assert {text for text in recalled(db, project, "vault grey word")} == {VALUE, TWIN_VALUE}
+    assert traces(config.home, [b"vault is grey", b"fact.grey"]) == []
+
+
+def test_the_last_words_of_a_forgotten_answer_go_with_it(db: Connection, config: Config, project: str) -> None:
+    told = [
+        event_of(stop(session="s5", prompt_id="p5", last_assistant_message="the magpie sits on the lantern")),
+        replace(
+            event_of(prompt("the magpie sits on the lantern", session="s5", prompt_id="p5")),
+            key="a:s5:m1:0123456789abcdef",
+        ),
+    ]
+    take(db, config, told)
+    answer = events.id_of_key(db, "a:s5:m1:0123456789abcdef")
+    assert answer is not None
+    assert gate.forget_events(db, [answer], writer(project)).reached["events"] == 2
+    assert traces(config.home, [b"magpie"]) == []
+
+
+def copies(project: str, own_home: Path) -> dict[str, Event]:
+    """What brings the forgotten prompt again, by the way it comes."""
+    folder = str(own_home / "project")
+    hook = event_of(prompt(SECRET, session="s1", prompt_id="p1", cwd=folder), at_ms=T0 + 1)
+    fork = event_of(prompt(SECRET, session="s8", prompt_id="p1", cwd=folder), at_ms=T0 + 1)
+    other = event_of(prompt(VALUE.upper(), session="s7", prompt_id="p7", cwd=folder), at_ms=T0 + 3)
+    return {
+        "hook": hook,
+        "transcript": replace(hook, source=Source.TRANSCRIPT, ref="/t.jsonl:0", uuid="u1"),
+        "backfill": replace(hook, source=Source.BACKFILL, ref="/t.jsonl:0", uuid="u1"),
+        "a fork": replace(fork, source=Source.BACKFILL, ref="/u.jsonl:0", uuid="u2"),
+        "the same record": replace(fork, source=Source.BACKFILL, ref="/u.jsonl:0", uuid="record", key="u:s8:record"),
+        "the value alone": replace(other, source=Source.BACKFILL, ref="/v.jsonl:0", uuid="u3"),
+    }
+
+
+@pytest.mark.parametrize("way", ["hook", "transcript", "backfill", "a fork", "the same record", "the value alone"])
+def test_a_forgotten_event_is_left_out_whoever_brings_it(
+    db: Connection, config: Config, project: str, own_home: Path, way: str
+) -> None:
+    seen = copies(project, own_home)["transcript"]
+    take(db, config, [replace(seen, uuid="record")])
+    everywhere(db, config, project)
+    taken = take(db, config, [copies(project, own_home)[way]], now_ms=T0 + 500)
+    assert (taken.new, taken.seen, dict(taken.left_out)) == (0, 0, {"forgotten": 1})
+    assert traces(config.home, [b"obelisk"]) == []
+
+
+def test_another_call_of_the_same_name_is_taken_in(db: Connection, config: Config, project: str) -> None:
+    told = [event_of(bash("cat notes", VALUE, use="toolu_1", session="s5")), event_of(bash("ls", "x", session="s6"))]
+    take(db, config, told[:1])
+    everywhere(db, config, project)
+    assert take(db, config, told[1:]).new == 1
+
+
+def test_the_value_is_refused_until_a_person_says_it_again(
+    db: Connection, config: Config, project: str, own_home: Path
+) -> None:
+    everywhere(db, config, project)
+    for channel in (Channel.OBSERVED, Channel.AGENT, Channel.IMPORT, Channel.CLAUDE_AUTO):
+        again = given(project, VALUE.upper(), key="other.key", event=2, quote=TWIN)
+        outcome = gate.propose(db, again, writer(project, channel, T0 + 200))
+        assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", "forgotten")
+    typed = event_of(prompt(SECRET, session="s6", prompt_id="p6", cwd=str(own_home / "project")), at_ms=T0 + 300)
+    assert take(db, config, [typed], now_ms=T0 + 300).new == 1
+    db.execute("update events set class = 'typed'")
+    event = events.id_of_key(db, typed.key)
+    assert event is not None
+    said = given(project, event=event, explicit=True, occurred_ms=T0 + 300)
+    assert gate.propose(db, said, writer(project, Channel.USER_SAID, T0 + 400)).action == "created"
+
+
+def test_every_memory_that_says_the_same_goes_in_every_scope_and_what_is_drawn_from_it_is_hidden(
+    db: Connection, config: Config, project: str
+) -> None:
+    space = f"project.{project}"
+    elsewhere = replace(writer("other-1"), channel=Channel.IMPORT)
+    for value, key in ((f"{VALUE.title()}.", "copy"), (f"Note that {VALUE}, they say", "longer"), ("dogs bark", "own")):
+        told = Proposal(
+            "project.other-1", key, value, MemoryKind.SEMANTIC, Origin.IMPORT, "import", explicit=True, occurred_ms=T0
+        )
+        assert gate.tell(db, told, elsewhere).action == "created"
+    gate.propose(db, given(project, "words are kept in vaults", key="drawn", event=2, quote=TWIN), writer(project))
+    gate.link(db, (space, "drawn"), (space, KEY), gate.DERIVED, writer(project))
+    planned = gate.plan(db, space, KEY, writer(project))
+    assert sorted(one.key for one in planned.memories) == ["copy", KEY, "longer"]
+    assert [one.key for one in planned.derived] == ["drawn"]
+    everywhere(db, config, project)
+    assert [row.key for row in memories.listing(db, Scope("other-1"))] == ["own"]
+    drawn = memories.find(db, space, "drawn")
+    assert drawn is not None and drawn.state == "suppressed"
+    assert traces(config.home, [b"belisk", b"longer"]) == []
+
+
+@pytest.mark.parametrize("verb", ["delete", "reject"])
+def test_a_memory_that_was_deleted_or_rejected_is_forgotten_too_and_twice_is_once(
+    db: Connection, config: Config, project: str, verb: str
+) -> None:
+    where = (f"project.{project}", KEY)
+    {"delete": gate.delete, "reject": gate.reject}[verb](db, *where, writer(project), reason=f"{VALUE}: no")
+    assert gate.forget(db, *where, writer(project, now_ms=T0 + 20)).state == "done"
+    rows = audit.verify(db).rows
+    assert gate.forget(db, *where, writer(project, now_ms=T0 + 30)).reached["memories"] == 1
+    assert audit.verify(db).rows == rows
+    assert traces(config.home) == []
+    with pytest.raises(NotFound):
+        gate.forget(db, where[0], "fact.unknown", writer(project))
+
+
+def test_the_place_of_a_forgotten_memory_is_free(db: Connection, config: Config, project: str) -> None:
+    everywhere(db, config, project)
+    other = given(project, "the vault is open", event=2, quote=TWIN)
+    assert gate.propose(db, other, writer(project, Channel.AGENT)).action == "created"
+    assert gate.forget(db, f"project.{project}", KEY, writer(project)).state == "done"
+
+
+def test_a_short_value_is_refused_where_it_stood_and_nowhere_else(db: Connection, config: Config, project: str) -> None:
+    gate.propose(db, given(project, "8080", key="port.web", event=2, quote="word"), writer(project))
+    gate.forget(db, f"project.{project}", "port.web", writer(project))
+    assert events.count(db) == 1  # the source is gone, and nothing else that may hold the number
+    for key, action in (("port.web", "refused"), ("port.api", "created")):
+        told = given(project, "8080", key=key, event=1, quote="word")
+        assert gate.propose(db, told, writer(project, Channel.AGENT)).action == action
+
+
+@pytest.mark.parametrize("channel", [one for one in Channel if one is not Channel.PERSON])
+def test_only_a_person_forgets(db: Connection, project: str, channel: Channel) -> None:
+    with pytest.raises(GateRefused):
+        gate.forget(db, f"project.{project}", KEY, writer(project, channel))
+    with pytest.raises(GateRefused):
+        gate.forget_events(db, [1], writer(project, channel))
+    assert len(recalled(db, project)) == 2
+
+
+def test_what_is_not_ours_to_change_is_named(db: Connection, config: Config, project: str, own_home: Path) -> None:
+    transcript = own_home / "t.jsonl"
+    transcript.write_text(SECRET)
+    take(db, config, [replace(copies(project, own_home)["transcript"], ref=f"{transcript}:0")])
+    planned = gate.plan(db, f"project.{project}", KEY, writer(project))
+    left = forget.unreached(db, config, planned)
+    assert left[0] == f"Claude Code's transcript {transcript}"
+    everywhere(db, config, project)
+    assert transcript.read_text() == SECRET
