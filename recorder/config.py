@@ -49,9 +49,19 @@ class Capture(Section):
 
 
 class Store(Section):
-    """How large the database may grow."""
+    """How large the database may grow, and how old."""
 
     max_mb: int = Field(default=4096, ge=1)
+    retention_days: int = Field(default=0, ge=0, le=36_500)
+    """Events older than this that no memory cites go, once a day; 0: never."""
+
+
+class Backup(Section):
+    """Copies of the database the worker makes by itself."""
+
+    daily: bool = True
+    keep_daily: int = Field(default=7, ge=1, le=3650)
+    keep_weekly: int = Field(default=4, ge=0, le=520)
 
 
 class Worker(Section):
@@ -118,6 +128,7 @@ class Config(BaseModel):
     """Where Claude Code keeps its own files: what a transcript elsewhere says of who typed is not believed."""
     capture: Capture = Capture()
     store: Store = Store()
+    backup: Backup = Backup()
     worker: Worker = Worker()
     distil: Distil = Distil()
     recall: Recall = Recall()
@@ -149,10 +160,15 @@ class Config(BaseModel):
     def logs_dir(self) -> Path:
         return self.home / "logs"
 
+    @property
+    def backups_dir(self) -> Path:
+        return self.home / "backups"
+
 
 SECTIONS: Mapping[str, type[Section]] = {
     "capture": Capture,
     "store": Store,
+    "backup": Backup,
     "worker": Worker,
     "distil": Distil,
     "recall": Recall,

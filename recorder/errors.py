@@ -6,6 +6,7 @@ RecorderError
 ├── ConfigError          a setting that cannot be used
 ├── SettingsError        a file of Claude Code's that we will not touch
 ├── StoreError           the database cannot be used as it is
+├── FileRefused          an export or a backup that is not taken in
 ├── GateRefused          the gate said no, with the reason
 ├── NotFound             no such thing in this scope
 ├── Conflict             the row changed since it was read
@@ -37,6 +38,10 @@ class SettingsError(RecorderError):
 
 class StoreError(RecorderError):
     """The database cannot be used as it is."""
+
+
+class FileRefused(RecorderError):
+    """An export or a backup that is not taken in: it is damaged, of another version, or no such thing."""
 
 
 class GateRefused(RecorderError):

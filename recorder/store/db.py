@@ -27,6 +27,9 @@ STORE_TROUBLE = (
 )
 """Whatever is written: a full or broken disk, the lock of another program, a damaged file."""
 
+DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+"""The file is no database, or none any more."""
+
 BUSY_TIMEOUT_MS = 10_000
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
 
@@ -66,7 +69,7 @@ def connect(path: Path) -> Connection:
 
 
 def _remedy(path: Path, error: Exception) -> str:
-    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+    if isinstance(error, DAMAGE):
         return "Move it away to begin anew, or restore a backup"
     if isinstance(error, apsw.BusyError):
         return "Another program holds it: try again"
@@ -86,6 +89,20 @@ def connect_readonly(path: Path) -> Connection:
         db.execute("select count(*) from sqlite_schema").get
     except apsw.Error as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
+    return db
+
+
+def connect_copy(path: Path) -> Connection:
+    """A copy of the database, as it lies there: nothing is migrated, its settings are its own.
+
+    Raises: StoreError when it cannot be opened.
+    """
+    try:
+        db = apsw.Connection(str(path))
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        _load_vec(db)
+    except apsw.Error as error:
+        raise StoreError(f"{path} cannot be opened: {error}") from error
     return db
 
 

@@ -74,3 +74,9 @@ def index_version(db: Database, version_id: int, key: str, value: str, tags: str
     """Index one version of a memory. Runs inside the caller's transaction."""
     db.execute("insert into memory_words (rowid, key, value, tags) values (?, ?, ?, ?)", (version_id, key, value, tags))
     db.execute("insert into memory_trigrams (rowid, text) values (?, ?)", (version_id, f"{key} {value}"))
+
+
+def unindex_version(db: Database, version_id: int) -> None:
+    """Take one version of a memory out of search. Runs inside the caller's transaction."""
+    db.execute("delete from memory_words where rowid = ?", (version_id,))
+    db.execute("delete from memory_trigrams where rowid = ?", (version_id,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -77,6 +77,21 @@ def bind(db: Connection, project: Project, now_ms: int) -> None:
             "insert into project_roots (root, project_id, bound_ms) values (?, ?, ?) on conflict (root) do nothing",
             (project.root, project.id, now_ms),
         )
+
+
+def know(db: Connection, project: Project, aliases: Iterable[str], created_ms: int) -> None:
+    """Know a project of which no folder is here. Runs inside the caller's transaction."""
+    db.execute(
+        "insert into projects (id, identity, name, root, created_ms) values (?, ?, ?, ?, ?)",
+        (project.id, project.identity, project.name, project.root, created_ms),
+    )
+    for identity in aliases:
+        add_identity(db, identity, project.id)
+
+
+def ids(db: Connection) -> list[str]:
+    """Every project there is or was."""
+    return [row[0] for row in db.execute("select id from projects order by id")]
 
 
 def bind_root(db: Connection, root: str, project_id: str, now_ms: int) -> None:
@@ -168,6 +183,7 @@ def merge(db: Connection, project_id: str, into_id: str) -> None:
         for table in ("sessions", "events", "memories", "findings", "pauses"):
             db.execute(f"update {table} set project_id = :kept where project_id = :gone", ids)
         db.execute("update memories set home_project_id = :kept where home_project_id = :gone", ids)
+        db.execute("update tombstones set scope = :kept where scope = :gone", ids)
         _readdress(db, f"project.{gone.id}", f"project.{kept.id}")
         for table in ("events", "memories"):
             db.execute(f"update {table} set scope_id = :new_scope where scope_id = :scope", ids)
