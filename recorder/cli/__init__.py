@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from recorder.cli import capture, correct, lifecycle, memory, projects, service, state
+from recorder.cli import capture, correct, lifecycle, links, memory, projects, review, service, state
 from recorder.cli.frame import app, guarded
 
-__all__ = ["capture", "correct", "lifecycle", "main", "memory", "projects", "service", "state"]
+__all__ = ["capture", "correct", "lifecycle", "links", "main", "memory", "projects", "review", "service", "state"]
 
 
 def main() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from recorder import embed, gate
+from recorder import dates, embed, gate
 from recorder.cli.frame import (
     Desk,
     Json,
@@ -30,15 +30,54 @@ from recorder.cli.frame import (
     when,
 )
 from recorder.errors import NotFound, RecorderError
-from recorder.models import Channel, EventKind, Memory, MemoryKind, Origin, Proposal, Recall, Scope, StoredEvent, Trust
+from recorder.models import (
+    Channel,
+    EventKind,
+    Memory,
+    MemoryKind,
+    Origin,
+    Precision,
+    Proposal,
+    Recall,
+    Scope,
+    State,
+    StoredEvent,
+    Trust,
+)
 from recorder.recall import fence, rank
 from recorder.recall import scope as scopes
-from recorder.store import audit, findings, memories
+from recorder.store import audit, findings, memories, policy
 from recorder.store.db import transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
 KINDS = frozenset((*MemoryKind, *EventKind))
 Key = Annotated[str, typer.Argument(help="What it is about, such as command.test.")]
+Then = Annotated[str | None, typer.Option("--as-of", help="What was recorded and believed then.")]
+Expected = Annotated[
+    int | None, typer.Option("--expected-version", help="Do it only if this version still stands; 0: nothing does.")
+]
+
+
+def moment(option: str, text: str | None) -> int | None:
+    """The instant an option names."""
+    try:
+        return None if text is None else dates.instant(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from None
+
+
+def _date(option: str, text: str | None) -> tuple[int | None, Precision | None]:
+    try:
+        return dates.parse(text or "")
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from None
+
+
+def _expiry(text: str | None, now_ms: int) -> int | None:
+    try:
+        return None if text is None else now_ms + dates.span_ms(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"--expires: {error}") from None
 
 
 @app.command()
@@ -49,6 +88,10 @@ def search(
         int | None, typer.Option("--limit", min=1, max=100, help="At most this many; `recall.k` when left out.")
     ] = None,
     kind: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be given again.")] = None,
+    valid_at: Annotated[
+        str | None, typer.Option("--valid-at", help="What held then: 2026, 2026-06, 2026-06-03.")
+    ] = None,
+    as_of: Then = None,
     batch: Annotated[
         Path | None, typer.Option("--batch", help="Ask every {id, question, project} line of this file.")
     ] = None,
@@ -66,14 +109,31 @@ def search(
             return
         if not question:
             raise typer.BadParameter("give a QUERY, or --batch FILE")
-        found = ask(here, question, here.scope(project), limit, tuple(kind or ()))
+        found = ask(
+            here,
+            question,
+            here.scope(project),
+            limit,
+            tuple(kind or ()),
+            valid_at_ms=moment("--valid-at", valid_at),
+            as_of_ms=moment("--as-of", as_of),
+        )
         if as_json:
             print_json(shape(found))
             return
         show_recall(found)
 
 
-def ask(here: Desk, question: str, scope: Scope, limit: int, kinds: tuple[str, ...] = ()) -> Recall:
+def ask(
+    here: Desk,
+    question: str,
+    scope: Scope,
+    limit: int,
+    kinds: tuple[str, ...] = (),
+    *,
+    valid_at_ms: int | None = None,
+    as_of_ms: int | None = None,
+) -> Recall:
     """One recall, with the question's vector if the worker gives it in time."""
     if here.config.embed.enabled:
         vector, reason = embed.ask(here.config.home, question, here.config.embed.query_timeout_ms)
@@ -81,7 +141,16 @@ def ask(here: Desk, question: str, scope: Scope, limit: int, kinds: tuple[str, .
         vector, reason = None, "turned off (embed.enabled)"
     status = "ok" if vector is not None else f"unavailable: {reason}"
     return rank.recall(
-        here.db, question, scope, k=limit, vector=vector, vector_status=status, now_ms=here.now_ms, kinds=kinds
+        here.db,
+        question,
+        scope,
+        k=limit,
+        vector=vector,
+        vector_status=status,
+        now_ms=here.now_ms,
+        kinds=kinds,
+        valid_at_ms=valid_at_ms,
+        as_of_ms=as_of_ms,
     )
 
 
@@ -139,12 +208,20 @@ def remember(
         MemoryKind | None, typer.Option("--kind", help="As it was when left out; a new memory is semantic.")
     ] = None,
     tags: Annotated[str | None, typer.Option("--tags", help="Comma-separated; as they were when left out.")] = None,
-    valid_from: Annotated[datetime | None, typer.Option("--valid-from")] = None,
-    valid_to: Annotated[datetime | None, typer.Option("--valid-to")] = None,
+    valid_from: Annotated[
+        str | None, typer.Option("--valid-from", help="2026, 2026-06, 2026-06-03, an instant, or unknown; UTC.")
+    ] = None,
+    valid_to: Annotated[
+        str | None, typer.Option("--valid-to", help="Until when, that moment left out; unknown: it ended some time.")
+    ] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help="Not recalled after 12h, 30d, 8w.")] = None,
+    expected_version: Expected = None,
     project: Project = None,
     as_json: Json = False,
 ) -> None:
     """Write a memory: as a person, or as the agent where Claude Code runs the command."""
+    from_ms, from_precision = _date("--valid-from", valid_from)
+    to_ms, to_precision = _date("--valid-to", valid_to)
     with desk() as here:
         scope = here.scope(project, register=True)
         person = here.channel is Channel.PERSON
@@ -163,22 +240,22 @@ def remember(
                 source=here.actor,
                 tags=_tags(tags) if tags is not None else there.tags if there else (),
                 importance=there.importance if there else 0.7 if person else 0.5,
-                valid_from_ms=_ms(valid_from),
-                valid_to_ms=_ms(valid_to),
+                valid_from_ms=from_ms,
+                valid_to_ms=to_ms,
+                valid_from_precision=from_precision,
+                valid_to_precision=to_precision,
+                expires_ms=_expiry(expires, here.now_ms),
                 explicit=True,
             ),
             here.writer(scope),
             session_id=here.environ.get("CLAUDE_CODE_SESSION_ID"),
+            expected_version=expected_version,
         )
         _tell(here, scope, outcome, as_json)
 
 
 def _tags(text: str) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in text.split(",") if tag.strip())
-
-
-def _ms(at: datetime | None) -> int | None:
-    return None if at is None else int(at.timestamp() * 1000)
 
 
 def address(scope: Scope, namespace: str) -> str:
@@ -206,32 +283,43 @@ def _tell(here: Desk, scope: Scope, outcome: gate.Outcome, as_json: bool) -> Non
         raise typer.Exit(1)
 
 
-def standing(here: Desk, namespace: str, key: str, project: Path | None) -> tuple[Scope, Memory]:
-    """The memory at the address, if it is to be seen from here.
+def standing(
+    here: Desk, namespace: str, key: str, project: Path | None, as_of_ms: int | None = None
+) -> tuple[Scope, Memory]:
+    """The memory at the address, if it is to be seen from here; as it was believed at a time.
 
     Raises: NotFound.
     """
     scope = here.scope(project)
     where = address(scope, namespace)
     memory = memories.find(here.db, where, key)
-    if memory is None or not memories.visible(here.db, memory, scope):
+    if (
+        memory is None
+        or not memories.visible(here.db, memory, scope)
+        or not policy.shows("address", memory.trust, memory.state)
+    ):
         raise NotFound(f"there is no memory {where}/{key} here")
+    if as_of_ms is not None:
+        memory = memories.believed(here.db, memory.id, as_of_ms=as_of_ms)
+        if memory is None:
+            raise NotFound(f"there was no memory {where}/{key} here then")
     return scope, memory
 
 
 @app.command()
-def get(namespace: Namespace, key: Key, project: Project = None, as_json: Json = False) -> None:
+def get(namespace: Namespace, key: Key, as_of: Then = None, project: Project = None, as_json: Json = False) -> None:
     """Show one memory."""
     with desk() as here:
-        _, memory = standing(here, namespace, key, project)
+        _, memory = standing(here, namespace, key, project, moment("--as-of", as_of))
         with transaction(here.db):
             memories.note_ref(here.db, memory.id, "read", here.actor, None, here.now_ms)
         if as_json:
             print_json(asdict(memory))
             return
-        state = "deleted" if memory.deleted else memory.trust.value
+        state = memory.trust.value if memory.state is State.ACTIVE else f"{memory.state} ({memory.trust})"
         out.print(Text(f"{memory.namespace}/{memory.key}", "bold"))
         out.print(Text(plain(memory.value)))
+        out.print(Text(_interval(memory), "dim"))
         out.print(
             Text(
                 f"{memory.kind} · {state} · version {memory.version} · {when(memory.recorded_ms)} · {memory.source}"
@@ -239,6 +327,14 @@ def get(namespace: Namespace, key: Key, project: Project = None, as_json: Json =
                 "dim",
             )
         )
+
+
+def _interval(memory: Memory) -> str:
+    """Since when and until when it holds, as exactly as that is known."""
+    begun = dates.shown(memory.valid_from_ms, memory.valid_from_precision)
+    ended = dates.shown(memory.valid_to_ms, memory.valid_to_precision)
+    expires = f" · expires {when(memory.expires_ms)}" if memory.expires_ms is not None else ""
+    return f"holds from {begun or 'the beginning'} until {ended or 'now'}{expires}"
 
 
 @app.command("list")
@@ -261,33 +357,58 @@ def list_memories(
 
 
 @app.command()
-def history(namespace: Namespace, key: Key, project: Project = None, as_json: Json = False) -> None:
+def history(
+    namespace: Namespace,
+    key: Key,
+    diff: Annotated[bool, typer.Option("--diff", help="What each revision took out and put in.")] = False,
+    as_of: Then = None,
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
     """Show every revision of a memory: what, who, why, when."""
+    until_ms = moment("--as-of", as_of)
     with desk() as here:
         _, memory = standing(here, namespace, key, project)
-        lines = memories.history(here.db, memory.id)
+        lines = [one for one in memories.history(here.db, memory.id) if until_ms is None or one["at_ms"] <= until_ms]
+        if diff:
+            before = [None, *(line["value"] for line in lines)]
+            lines = [line | {"diff": _difference(old, line["value"])} for old, line in zip(before, lines, strict=False)]
         if as_json:
             print_json(lines)
+            return
+        if diff:
+            for line in lines:
+                out.print(Text(f"{when(line['at_ms'])}  {line['action']}  {plain(line['actor'])}", "bold"))
+                for part in (*line["diff"], *([f"# {line['reason']}"] if line["reason"] else [])):
+                    out.print(Text(plain(part), {"-": "red", "+": "green"}.get(part[0], "dim")))
             return
         rows = [
             (
                 when(line["at_ms"]),
                 line["action"],
                 line["actor"],
+                line["version"] or "",
                 line["trust"] or "",
                 line["value"] or "",
                 line["reason"] or "",
             )
             for line in lines
         ]
-        print_table(f"{memory.namespace}/{memory.key}", ("when", "what", "who", "trust", "value", "why"), rows)
+        columns = ("when", "what", "who", "version", "trust", "value", "why")
+        print_table(f"{memory.namespace}/{memory.key}", columns, rows)
+
+
+def _difference(old: str | None, new: str | None) -> list[str]:
+    """Lines taken out (`-`) and put in (`+`); none where nothing changed."""
+    told = difflib.unified_diff((old or "").splitlines(), (new or "").splitlines(), lineterm="", n=0)
+    return [line for line in told if not line.startswith(("---", "+++", "@@"))]
 
 
 @app.command()
-def why(namespace: Namespace, key: Key, project: Project = None, as_json: Json = False) -> None:
+def why(namespace: Namespace, key: Key, as_of: Then = None, project: Project = None, as_json: Json = False) -> None:
     """Show what a memory stands on: the quotes, and the events they come from."""
     with desk() as here:
-        scope, memory = standing(here, namespace, key, project)
+        scope, memory = standing(here, namespace, key, project, moment("--as-of", as_of))
         found = memories.evidence(here.db, memory.version_id)
         chain = [_cited(event, quote, scope) for event, quote in found]
         if as_json:
@@ -326,10 +447,15 @@ def change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project:
 
 @app.command()
 def delete(
-    namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
+    namespace: Namespace,
+    key: Key,
+    reason: Reason = None,
+    expected_version: Expected = None,
+    project: Project = None,
+    as_json: Json = False,
 ) -> None:
     """Hide a memory; `restore` brings it back, nothing automatic does."""
-    change(partial(gate.delete, reason=reason), namespace, key, project, as_json)
+    change(partial(gate.delete, reason=reason, expected_version=expected_version), namespace, key, project, as_json)
 
 
 @app.command()
@@ -342,11 +468,30 @@ def restore(
 
 @app.command()
 def approve(
-    namespace: Namespace, key: Key, reason: Reason = None, project: Project = None, as_json: Json = False
+    namespace: Namespace,
+    key: Key,
+    reason: Reason = None,
+    expected_version: Expected = None,
+    project: Project = None,
+    as_json: Json = False,
 ) -> None:
     """Say that a candidate is right: it is verified from now on."""
     only_a_person("approves")
-    change(partial(gate.approve, reason=reason), namespace, key, project, as_json)
+    change(partial(gate.approve, reason=reason, expected_version=expected_version), namespace, key, project, as_json)
+
+
+@app.command()
+def revert(
+    namespace: Namespace,
+    key: Key,
+    version: Annotated[int, typer.Argument(help="As `history` counts them.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept in the history.")],
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
+    """Put the words of an earlier version in force again, as a new one; what stood since stays out."""
+    only_a_person("reverts")
+    change(partial(gate.revert, version=version, reason=reason), namespace, key, project, as_json)
 
 
 @app.command()
@@ -368,7 +513,7 @@ def list_findings(
     everywhere: Annotated[bool, typer.Option("--all", help="Of every project.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List what waits for a person: conflicts, and wishes to delete."""
+    """List what waits for a person: conflicts, duplicates, and wishes to delete."""
     if everywhere:
         only_a_person("sees every project")
     with desk() as here:

@@ -56,7 +56,7 @@ def judged(one: str, other: str) -> str | None:
         if tag == "equal":
             same += j - i
             continue
-        gone, come = left[i:j], right[k:m]
+        gone, come = list(left[i:j]), list(right[k:m])
         flips += sum(word in NEGATIONS for word in gone) - sum(word in NEGATIONS for word in come)
         gone, come = _without_negations(gone), _without_negations(come)
         for a, b in zip(gone, come, strict=False):

@@ -108,7 +108,7 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     if current.trust is Trust.REJECTED:
         # Its own value passed the tombstones: a person said it again. Another value finds the place free.
         return supersede(db, current, proposal, writer, trust, cited)
-    if same:
+    if same and not (writer.is_person and _dated_anew(current, proposal)):
         return _corroborate(db, current, proposal, writer, trust, cited)
     if not writer.is_person and memories.had(db, current.id, proposal.value, [event.id for event in cited]):
         return Outcome("unchanged", current, "this was said before, and superseded")
@@ -117,6 +117,14 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
             db, current, proposal, writer, "something of higher standing, or said later, stands under this key"
         )
     return supersede(db, current, proposal, writer, trust, cited)
+
+
+def _dated_anew(current: Memory, proposal: Proposal) -> bool:
+    """Whether the same words are given other dates."""
+    given = (proposal.valid_from_ms, proposal.valid_from_precision, proposal.valid_to_ms, proposal.valid_to_precision)
+    stands = (current.valid_from_ms, current.valid_from_precision, current.valid_to_ms, current.valid_to_precision)
+    dated = any(part is not None for part in given) and given != stands
+    return dated or (proposal.expires_ms is not None and proposal.expires_ms != current.expires_ms)
 
 
 def _said_later(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> bool:
@@ -221,6 +229,7 @@ def supersede(
     trust: Trust,
     cited: list[StoredEvent],
     action: str = "superseded",
+    why: str | None = None,
 ) -> Outcome:
     """Let the proposal stand from when it was said; what stood there held until then, unless it was rejected.
 
@@ -236,7 +245,7 @@ def supersede(
             proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
         if writer.is_person:
             tombs.lay(db, current, current.value, writer, "corrected", None)
-    return _version(db, current.id, proposal, writer, trust, cited, action)
+    return _version(db, current.id, proposal, writer, trust, cited, action, why)
 
 
 def renewed(
@@ -296,6 +305,7 @@ def _version(
     trust: Trust,
     cited: list[StoredEvent],
     action: str,
+    why: str | None = None,
 ) -> Outcome:
     version_id = memories.add_version(
         db, memory_id, proposal, trust=trust, channel=writer.channel, now_ms=writer.now_ms
@@ -308,12 +318,12 @@ def _version(
         action=action,
         channel=writer.channel,
         actor=writer.actor,
-        reason=None,
+        reason=why,
         now_ms=writer.now_ms,
         content={"events": [event.id for event in cited]},
     )
     changed(db, writer)
-    audited(db, writer, action, f"{proposal.namespace}/{proposal.key}", proposal.value, None)
+    audited(db, writer, action, f"{proposal.namespace}/{proposal.key}", proposal.value, why)
     return Outcome(action, memories.find(db, proposal.namespace, proposal.key))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,15 +38,17 @@ def settle(
     writer: Writer,
     reason: str | None,
     value: str | None = None,
+    *,
+    seen: Sequence[str] | None = None,
 ) -> Settled:
     """Close a finding as a person decides.
 
     keep_old keeps what stood first, keep_new takes what came later, keep_both lets both stand (a proposal under
     `<key>.2`), remove_both takes both for false, manual puts `value` in their place. What is thrown out because it is
     false is refused from now on; what is thrown out because it was said twice is deleted. What was disputed has the
-    trust it had before.
+    trust it had before. `seen`: what the memories it is about said when they were looked at.
 
-    Raises: NotFound, Conflict when it is resolved already or its memory is gone, GateRefused.
+    Raises: NotFound, Conflict when it is resolved already or its memories say something else by now, GateRefused.
     """
     only_a_person(writer, "settles a finding")
     if disposition not in DISPOSITIONS:
@@ -64,6 +66,8 @@ def settle(
             raise Conflict(f"finding {finding_id} was resolved before: {finding['disposition']}")
         if not sides or len(sides) < len(_ids(finding)) or any(side.state is State.FORGOTTEN for side in sides):
             raise Conflict(f"what finding {finding_id} is about is gone")
+        if seen is not None and [canonical(side.value) for side in sides] != [canonical(one) for one in seen]:
+            raise Conflict(f"what finding {finding_id} is about says something else by now: read it again")
         # First, so that its sides are not held to be in dispute over it.
         findings.resolve(db, finding_id, disposition, writer.now_ms)
         if finding["kind"] in findings.PAIRS:

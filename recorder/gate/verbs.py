@@ -183,13 +183,19 @@ def revert(
         for one in tombstones.matching(db, (home_scope(current),), current.key, old.value):
             tombstones.lift(db, one.id, writer.actor, writer.now_ms)
         proposal = replace(
-            as_proposal(old), occurred_ms=writer.now_ms, valid_from_ms=None, valid_from_precision=None, valid_to_ms=None
+            as_proposal(old),
+            occurred_ms=writer.now_ms,
+            valid_from_ms=None,
+            valid_from_precision=None,
+            valid_to_ms=None,
+            valid_to_precision=None,
         )
         kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, old.version_id)]
-        outcome = supersede(db, current, proposal, writer, Trust.VERIFIED, [], "reverted")
+        why = cleaned(writer, reason) or f"version {version} again"
+        outcome = supersede(db, current, proposal, writer, Trust.VERIFIED, [], "reverted", why)
         if outcome.memory is not None:
             memories.add_evidence(db, outcome.memory.version_id, kept)
-        return replace(outcome, reason=cleaned(writer, reason) or f"version {version} again")
+        return replace(outcome, reason=why)
 
 
 def hidden(

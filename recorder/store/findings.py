@@ -190,3 +190,28 @@ def pending_forgets(db: Connection) -> list[dict[str, Any]]:
         | {"reached": json.loads(row[4]), "unreached": json.loads(row[5])}
         for row in rows
     ]
+
+
+def unverified(db: Connection, scope: Scope | None, *, limit: int) -> list[int]:
+    """Ids of the candidates and disputed memories of the scope, or of everywhere for a person, the oldest first; what a
+    finding is open about waits as that finding."""
+    rows = db.execute(
+        "select m.id from memories m join memory_versions v on v.id = m.version_id"
+        f" where {policy.condition('review')}"
+        " and (?2 or m.scope_id in (select id from scopes where name in ('user', ?1))"
+        " and (m.home_project_id is null or m.home_project_id = ?1))"
+        " and not exists (select 1 from findings f where f.state = 'open' and f.kind in ('duplicate', 'contradiction')"
+        " and m.id in (f.memory_id, f.other_id)) order by v.recorded_ms, m.id limit ?3",
+        (scope.project_id if scope else None, scope is None, limit),
+    )
+    return [row[0] for row in rows]
+
+
+def refusals(db: Connection, since_ms: int, limit: int) -> list[dict[str, Any]]:
+    """What the gate refused, the latest first: when, who, through which door, why. Of what was said nothing is kept."""
+    rows = db.execute(
+        "select id, at_ms, actor, channel, reason from audit where action = 'refused' and at_ms >= ?"
+        " order by id desc limit ?",
+        (since_ms, limit),
+    )
+    return [dict(zip(("id", "at_ms", "actor", "channel", "reason"), row, strict=True)) for row in rows]

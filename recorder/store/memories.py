@@ -58,6 +58,29 @@ def version(db: Connection, memory_id: int, number: int) -> Memory | None:
     return None
 
 
+def believed(db: Connection, memory_id: int, *, as_of_ms: int, valid_at_ms: int | None = None) -> Memory | None:
+    """The memory as it was believed at a time, whatever its trust; `valid_at_ms` asks for what held then."""
+    rows = db.execute(
+        f"select {COLUMNS} from memories m join memory_versions v on v.memory_id = m.id where m.id = :id"
+        " and m.state <> 'forgotten' and v.recorded_ms <= :as_of and (v.retired_ms is null or v.retired_ms > :as_of)"
+        f" and (:valid_at is null or {policy.in_force(':valid_at', ':as_of')})"
+        " order by v.version > 0 desc, v.recorded_ms desc, v.id desc limit 1",
+        {"id": memory_id, "as_of": as_of_ms, "valid_at": valid_at_ms},
+    )
+    for row in rows:
+        return _memory(row)
+    return None
+
+
+def refs(db: Connection, memory_id: int, *, limit: int = 100) -> list[dict[str, Any]]:
+    """Who was shown, read or used the memory, the latest first."""
+    rows = db.execute(
+        "select at_ms, how, who, session_id from memory_refs where memory_id = ? order by id desc limit ?",
+        (memory_id, limit),
+    )
+    return [dict(zip(("at_ms", "how", "who", "session_id"), row, strict=True)) for row in rows]
+
+
 def get(db: Connection, ids: Sequence[int]) -> list[Memory]:
     """The memories with these ids, in the order asked for; unknown ids are left out."""
     marks = ", ".join("?" * len(ids))
@@ -85,14 +108,16 @@ def listing(
     limit: int = 50,
     offset: int = 0,
 ) -> list[Memory]:
-    """Memories visible in the scope, the latest first. `namespace` matches itself and what lies below it."""
+    """Memories visible in the scope, the latest first. `namespace` matches itself and what lies below it. Rejected ones
+    only where they are asked for by their trust."""
+    read = "hidden" if deleted else "rejected" if trust == Trust.REJECTED else "list"
     rows = db.execute(
         f"select {COLUMNS} {CURRENT} where {VISIBLE}"
         " and (?2 is null or m.namespace = ?2 or substr(m.namespace, 1, length(?2) + 1) = ?2 || '.')"
         " and (?3 is null or v.kind = ?3) and (?4 is null or v.trust = ?4)"
         " and (?5 is null or exists (select 1 from json_each(v.tags) t where t.value = ?5))"
-        " and (m.deleted_ms is not null) = ?6 order by v.recorded_ms desc, m.id desc limit ?7 offset ?8",
-        (scope.project_id, namespace, kind, trust, tag, int(deleted), limit, offset),
+        f" and {policy.condition(read)} order by v.recorded_ms desc, m.id desc limit ?6 offset ?7",
+        (scope.project_id, namespace, kind, trust, tag, limit, offset),
     )
     return [_memory(row) for row in rows]
 
@@ -132,6 +157,11 @@ def versions(db: Connection, memory_id: int) -> list[int]:
     """Ids of every version there is, closed ones included."""
     rows = db.execute("select id from memory_versions where memory_id = ? order by id", (memory_id,))
     return [row[0] for row in rows]
+
+
+def last_version(db: Connection) -> int:
+    """The id of the newest version of any memory, or 0."""
+    return int(next(iter(db.execute("select coalesce(max(id), 0) from memory_versions")))[0])
 
 
 def ever_said(db: Connection, memory_id: int) -> tuple[list[str], list[tuple[int, str]]]:

@@ -46,7 +46,7 @@ def condition(read: str, now_ms: str = ":now_ms") -> str:
     """The same as SQL over `m` and `v`, as believed now; where time counts `now_ms` is bound."""
     readable = READS[read]
     parts = [f"v.trust in ({_quoted(readable.trusts)})", f"m.state in ({_quoted(readable.states)})"]
-    return " and ".join([*parts, *([_in_force(now_ms, now_ms)] if readable.in_force else [])])
+    return " and ".join([*parts, *([in_force(now_ms, now_ms)] if readable.in_force else [])])
 
 
 def condition_then(read: str) -> str:
@@ -64,11 +64,12 @@ def condition_then(read: str) -> str:
     # What was forgotten since is gone from every time.
     return (
         f"v.trust in ({_quoted(readable.trusts)}) and {hidden} and m.state <> 'forgotten' and {believed}"
-        f" and {_in_force(':valid_at', ':as_of')}"
+        f" and {in_force(':valid_at', ':as_of')}"
     )
 
 
-def _in_force(valid_at: str, asked_at: str) -> str:
+def in_force(valid_at: str, asked_at: str) -> str:
+    """As SQL over `v`: it holds at one time, and has not expired at another."""
     return (
         f"(v.valid_from_ms is null or v.valid_from_ms <= {valid_at})"
         f" and (v.valid_to_ms is null or v.valid_to_ms > {valid_at})"

@@ -1,0 +1,131 @@
+"""What waits for a person: candidates, findings, refusals and forgets that are not done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from recorder.canonical import canonical
+from recorder.models import Memory, Scope
+from recorder.store import findings, memories
+from recorder.store.db import Connection
+
+REFUSED_WITHIN_MS = 7 * 86_400_000
+REFUSALS = 20
+QUOTES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A memory as it stands, or a value that was proposed (without version and trust)."""
+
+    value: str
+    address: str
+    version: int | None = None
+    trust: str | None = None
+    state: str | None = None
+    source: str = ""
+    digest: str = ""
+    """Names the exact value: what is approved is what was looked at."""
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    """`{"quote", "kind", "at_ms"}` each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to decide about. `id`: m12 a memory, f3 a finding, r7 a refusal, g2 a forget."""
+
+    id: str
+    kind: str
+    """candidate, disputed, conflict, duplicate, contradiction, delete_proposal, refusal, forget."""
+    at_ms: int
+    reason: str
+    scope: Scope
+    """Where it belongs: what is decided about it is decided there."""
+    old: Side | None = None
+    """The memory, or what stood first."""
+    new: Side | None = None
+    """What came later: another memory, or a proposal."""
+
+
+def waiting(db: Connection, scope: Scope | None, now_ms: int, *, limit: int = 100) -> list[Item]:
+    """Everything that waits in the scope, or everywhere for a person: findings first, then memories, the oldest first;
+    then what was refused lately and what is being forgotten."""
+    found = [_of_finding(db, one) for one in findings.listing(db, scope, limit=limit)]
+    ids = findings.unverified(db, scope, limit=limit)
+    found += [_of_memory(db, memory) for memory in memories.get(db, ids)]
+    found += [_of_refusal(one) for one in findings.refusals(db, now_ms - REFUSED_WITHIN_MS, REFUSALS)]
+    found += [
+        Item(f"g{one['id']}", "forget", one["asked_ms"], "another program reads the store", Scope(None))
+        for one in findings.pending_forgets(db)
+    ]
+    return found
+
+
+def item(db: Connection, name: str) -> Item | None:
+    """The thing with this id as it is now; None when it no longer waits."""
+    letter, number = name[:1], int(name[1:]) if name[1:].isascii() and name[1:].isdigit() else 0
+    if letter == "m":
+        found = memories.get(db, [number])
+        return _of_memory(db, found[0]) if found else None
+    finding = findings.get(db, number) if letter == "f" else None
+    return _of_finding(db, finding) if finding is not None and finding["state"] == "open" else None
+
+
+def digest(value: str) -> str:
+    """What names a value as it was looked at."""
+    return sha256(canonical(value).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _of_memory(db: Connection, memory: Memory) -> Item:
+    scope = Scope(memory.project_id or memory.home_project_id)
+    return Item(f"m{memory.id}", memory.trust.value, memory.recorded_ms, "", scope, _side(db, memory))
+
+
+def _of_finding(db: Connection, finding: Mapping[str, Any]) -> Item:
+    sides = {memory.id: memory for memory in memories.get(db, [finding["memory_id"], finding["other_id"] or 0])}
+    old, new = sides.get(finding["memory_id"]), sides.get(finding["other_id"] or 0)
+    proposed = finding["proposal"]
+    later = _side(db, new) if new else None
+    if later is None and "value" in proposed:
+        later = Side(
+            value=str(proposed["value"]),
+            address=f"{proposed.get('namespace', '')}/{proposed.get('key', '')}",
+            source=f"{proposed.get('channel', '')} {proposed.get('actor', '')}".strip(),
+            digest=digest(str(proposed["value"])),
+            evidence=tuple({"quote": one["quote"]} for one in proposed.get("evidence", ())[:QUOTES]),
+        )
+    project_id = old.project_id or old.home_project_id if old else None
+    return Item(
+        id=f"f{finding['id']}",
+        kind=finding["kind"],
+        at_ms=finding["created_ms"],
+        reason=finding["reason"] or "",
+        scope=Scope(finding["project_id"] or project_id),
+        old=_side(db, old) if old else None,
+        new=later,
+    )
+
+
+def _of_refusal(refused: Mapping[str, Any]) -> Item:
+    why = f"{refused['reason']}, from {refused['actor']} ({refused['channel']})"
+    return Item(f"r{refused['id']}", "refusal", refused["at_ms"], why, Scope(None))
+
+
+def _side(db: Connection, memory: Memory) -> Side:
+    quotes = [
+        {"quote": quote, "kind": event.kind.value, "at_ms": event.at_ms}
+        for event, quote in memories.evidence(db, memory.version_id)[:QUOTES]
+    ]
+    return Side(
+        value=memory.value,
+        address=f"{memory.namespace}/{memory.key}",
+        version=memory.version,
+        trust=memory.trust.value,
+        state=memory.state.value,
+        source=memory.source,
+        digest=digest(memory.value),
+        evidence=tuple(quotes),
+    )
