@@ -61,9 +61,6 @@ class Doors(Protocol):
     def write(self, door: str, project: str, fact: Fact) -> Written:
         """Write through a door."""
 
-    def link(self, project: str, key: str, to_key: str) -> None:
-        """The first is drawn from the second."""
-
     def search(self, project: str, question: str, *, arm: str | None = None, k: int = 10) -> Answer:
         """Ask from inside a project."""
 
@@ -83,8 +80,6 @@ class Doors(Protocol):
         """The person puts another value in its place."""
 
     def reject(self, project: str, key: str) -> None: ...
-
-    def delete(self, project: str, key: str) -> None: ...
 
     def forget(self, project: str, key: str) -> None: ...
 

@@ -105,9 +105,6 @@ class Leaky:
         event = self._event(target, fact.value, told=True) if "evidence" not in self.off or door != "mcp" else None
         return self._put(Row(target, fact.key, fact.value, trust, source, event))
 
-    def link(self, project: str, key: str, to_key: str) -> None:
-        raise NotImplementedError
-
     # What is asked
 
     def search(self, project: str, question: str, *, arm: str | None = None, k: int = 10) -> Answer:
@@ -168,11 +165,6 @@ class Leaky:
         row = self.state.rows[project, key][-1]
         self.state.tombstones.add((project, self._digest(row.value)))
         self._put(replace(row, trust="rejected"))
-        self._drop(project, f"memory: {row.value}")
-
-    def delete(self, project: str, key: str) -> None:
-        row = self.state.rows[project, key][-1]
-        self._put(replace(row, hidden=True))
         self._drop(project, f"memory: {row.value}")
 
     def forget(self, project: str, key: str) -> None:
