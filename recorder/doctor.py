@@ -16,7 +16,8 @@ from recorder import embed, install, worker_socket
 from recorder.capture import spool
 from recorder.config import Config
 from recorder.errors import RecorderError, SettingsError, WorkerUnavailable
-from recorder.store import audit, erase, events, findings, health, jobs, sessions
+from recorder.lifecycle import backup
+from recorder.store import audit, copies, erase, events, findings, health, jobs, sessions
 from recorder.store.db import Connection, DatabaseError, has_vec
 
 STATUS_TIMEOUT_S = 1.0
@@ -60,9 +61,15 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
         "jobs": jobs.counts(db),
         "vectors": {"waiting": health.waiting_vectors(db), "sqlite_vec": has_vec(db)},
         "store": {"mb": size_mb, "max_mb": config.store.max_mb, "warning": size_warning(size_mb, config.store.max_mb)},
+        "backups": {"last_ms": last_backup_ms(config), "skipped": copies.skipped(db)[1]},
         "stuck": stuck(db, config, now_ms),
         "last_event_ms": health.last_event_ms(db),
     }
+
+
+def last_backup_ms(config: Config) -> int | None:
+    """When the newest backup in the home was made."""
+    return max((one.manifest.created_ms for one in backup.listing(config.backups_dir)), default=None)
 
 
 def stuck(db: Connection, config: Config, now_ms: int) -> str | None:
@@ -258,6 +265,19 @@ def _store(db: Connection, room: Room) -> list[Check]:
     return checks
 
 
+def _backups(db: Connection, room: Room) -> list[Check]:
+    if not room.config.backup.daily:
+        return [Check("backups", "note", "switched off by backup.daily: `recorder backup` makes one")]
+    last_ms = last_backup_ms(room.config)
+    skipped_ms, why = copies.skipped(db)
+    if skipped_ms is not None and skipped_ms > (last_ms or 0):
+        return [Check("backups", "note", f"the last daily backup was not made: {why}")]
+    if last_ms is None:
+        return [Check("backups", "note", "none yet: the worker makes one a day, when it has nothing else to do")]
+    days = (room.now_ms - last_ms) // 86_400_000
+    return [Check("backups", "ok", "the last one is of today" if days < 1 else f"the last one is {days} days old")]
+
+
 def _vectors(db: Connection, room: Room) -> list[Check]:
     return [Check("vectors", *_of_vectors(db, room.config))]
 
@@ -288,5 +308,6 @@ LOOKS_AT_STORE: tuple[tuple[str, Callable[[Connection, Room], list[Check]]], ...
     ("store", _integrity),
     ("audit", _audit),
     ("store", _store),
+    ("backups", _backups),
     ("vectors", _vectors),
 )

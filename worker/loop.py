@@ -20,7 +20,7 @@ from recorder.config import Config
 from recorder.errors import RetryLater
 from recorder.store import health, jobs, upkeep
 from recorder.store.db import STORE_TROUBLE, Connection, connect, transaction
-from worker import brief
+from worker import brief, daily
 from worker.drain import Drain
 from worker.handlers import HANDLERS, Context, Handler
 from worker.index import Model, fill
@@ -204,6 +204,7 @@ class Loop:
         upkeep.bound_size(db, self.config.store.max_mb)
         gate.finish_forgets(db, now_ms)
         upkeep.shrink(db)
+        daily.keep(db, self.config, now_ms, busy_ms=self.busy_ms)
         self.model.idle(now_ms)
 
     def status(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -34,15 +33,18 @@ class Summary:
     """
 
     own: bool
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     relations: int = 0
     tombstones: int = 0
     deny_rules: int = 0
     projects_made: int = 0
 
+    def count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
     def refuse(self, address: str, reason: str) -> None:
-        self.counts["refused"] += 1
+        self.count("refused")
         self.reasons[address] = reason
 
 
@@ -158,7 +160,7 @@ def _store(room: Room, entry: Entry, summary: Summary) -> None:
         return
     dump.write(room.db, clean)
     audited(room.db, room.writer(clean), "imported", f"{clean.namespace}/{clean.key}", clean.in_force.value, None)
-    summary.counts["created"] += 1
+    summary.count("created")
 
 
 def _misplaced(entry: Entry) -> str | None:
@@ -221,7 +223,7 @@ def _merge(room: Room, entry: Entry, summary: Summary) -> None:
     db = room.db
     current = memories.find(db, entry.namespace, entry.key)
     if current is None or _settled(room, current, entry):
-        summary.counts["unchanged"] += 1
+        summary.count("unchanged")
         return
     if canonical(current.value) != canonical(entry.in_force.value):
         _tell(room, entry, summary)
@@ -232,7 +234,7 @@ def _merge(room: Room, entry: Entry, summary: Summary) -> None:
         added = dump.add_quotes(db, current.version_id, quotes, current.project_id)
         if added:
             audited(db, room.writer(entry), "imported", f"{entry.namespace}/{entry.key}", current.value, None)
-    summary.counts["unchanged"] += 1
+    summary.count("unchanged")
 
 
 def _settled(room: Room, current: Memory, entry: Entry) -> bool:
@@ -250,12 +252,12 @@ def _settled(room: Room, current: Memory, entry: Entry) -> bool:
 def _through_the_gate(room: Room, entries: Sequence[Entry], summary: Summary) -> None:
     for entry in entries:
         if entry.state is not State.ACTIVE or entry.in_force.trust is Trust.REJECTED:
-            summary.counts["left_out"] += 1
+            summary.count("left_out")
             continue
         current = memories.find(room.db, entry.namespace, entry.key)
         same = current is not None and canonical(current.value) == canonical(entry.in_force.value)
         if current is not None and (same or _settled(room, current, entry)):
-            summary.counts["unchanged"] += 1
+            summary.count("unchanged")
             continue
         _tell(room, entry, summary)
 
@@ -294,7 +296,7 @@ def _tell(room: Room, entry: Entry, summary: Summary) -> None:
     if outcome.action == "refused":
         summary.refuse(f"{entry.namespace}/{entry.key}", outcome.reason)
     else:
-        summary.counts[BECAME.get(outcome.action, outcome.action)] += 1
+        summary.count(BECAME.get(outcome.action, outcome.action))
 
 
 def _link(room: Room, content: Content, summary: Summary) -> None:

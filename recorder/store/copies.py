@@ -7,6 +7,7 @@ from pathlib import Path
 from recorder.store.db import Connection, checkpoint
 
 PAGES_A_STEP = 4096
+SKIPPED = "backup_skipped"
 
 
 def copy(source: Connection, target: Connection) -> None:
@@ -74,3 +75,10 @@ def note(db: Connection, path: Path, what: str, now_ms: int) -> None:
 def noted(db: Connection, what: str) -> list[str]:
     """Where copies were put, the oldest first."""
     return [row[0] for row in db.execute("select path from copies where what = ? order by made_ms, path", (what,))]
+
+
+def skipped(db: Connection) -> tuple[int | None, str | None]:
+    """(when, why) a daily backup could not be made the last time."""
+    for at_ms, note in db.execute("select at_ms, note from counters where name = ?", (SKIPPED,)):
+        return at_ms, note
+    return None, None

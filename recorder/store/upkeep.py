@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from recorder.store import vectors
 from recorder.store.db import Connection, checkpoint, transaction
 
 BODIES_A_STEP = 500
@@ -31,7 +32,7 @@ def size_bytes(db: Connection) -> int:
 
 
 def bound_size(db: Connection, max_mb: int) -> int:
-    """Let go of bodies until the database fits; how many went.
+    """Let go of bodies, then of the vectors of what has none, until the database fits; how many bodies went.
 
     Uncited tool output goes first, oldest first; the row, its excerpt and its hash stay. Prompts, evidence and
     memories are never touched here.
@@ -40,7 +41,7 @@ def bound_size(db: Connection, max_mb: int) -> int:
     waiting: list[int] = []
     for _ in range(STEPS):
         if size_bytes(db) <= max_mb * MB:
-            break
+            return gone
         # One look at all events serves every step.
         waiting = waiting or _let_go_first(db, BODIES_A_STEP * STEPS)
         step, waiting = waiting[:BODIES_A_STEP], waiting[BODIES_A_STEP:]
@@ -53,7 +54,25 @@ def bound_size(db: Connection, max_mb: int) -> int:
                 (json.dumps(step),),
             )
             gone += db.changes()
+    if not _let_go_first(db, 1):
+        _let_go_of_vectors(db, max_mb)
     return gone
+
+
+def _let_go_of_vectors(db: Connection, max_mb: int) -> None:
+    for _ in range(STEPS):
+        if size_bytes(db) <= max_mb * MB:
+            return
+        rows = db.execute(
+            "select distinct e.id from events e join embeddings b on b.owner = 'event' and b.owner_id = e.id"
+            " where e.codec = 'gone' order by e.at_ms limit ?",
+            (BODIES_A_STEP,),
+        )
+        step = [event_id for (event_id,) in rows]
+        if not step:
+            return
+        with transaction(db):
+            vectors.drop_owner(db, "event", step)
 
 
 def _let_go_first(db: Connection, limit: int) -> list[int]:

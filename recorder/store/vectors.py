@@ -170,7 +170,8 @@ def requeue_missing(db: Connection) -> int:
         db.execute(
             "insert into embed_queue (owner, owner_id, at_ms)"
             f" select 'event', e.id, e.at_ms from events e where e.excerpt <> '' and e.kind in ({kinds})"
-            " and e.scope_id is not null"
+            # The vector of a body that was let go went with it.
+            " and e.scope_id is not null and e.codec <> 'gone'"
             " and not exists (select 1 from embeddings b where b.owner = 'event' and b.owner_id = e.id)"
             " union all select 'memory', v.id, v.recorded_ms from memory_versions v"
             " where not exists (select 1 from embeddings b where b.owner = 'memory' and b.owner_id = v.id)"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from recorder import gate
 from recorder.lifecycle import export, imports, shape
-from recorder.models import Channel, Scope
-from recorder.store import memories
+from recorder.models import Channel, MemoryKind, Origin, Proposal, Scope
+from recorder.store import denials, memories
 from recorder.store.db import Connection, transaction
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
@@ -26,6 +26,10 @@ def person(scope: Scope = A, now_ms: int = LATER) -> gate.Writer:
 
 def agent(scope: Scope = A, now_ms: int = LATER) -> gate.Writer:
     return gate.Writer(Channel.AGENT, "task:s9", scope, now_ms)
+
+
+def proposal(value: str, key: str = "other.key", namespace: str = SPACE_A) -> Proposal:
+    return Proposal(namespace, key, value, MemoryKind.SEMANTIC, Origin.ASSISTANT_SAID, "test")
 
 
 def furnished(folder: Path) -> Connection:
@@ -71,7 +75,5 @@ def values(db: Connection) -> dict[str, tuple[str, str, str]]:
 
 def forget_value(db: Connection, value: str, now_ms: int = LATER) -> None:
     """What forgetting a value leaves behind: the rule."""
-    from recorder.store import denials
-
     with transaction(db):
         denials.deny_value(db, value, actor="terminal", reason=None, now_ms=now_ms)

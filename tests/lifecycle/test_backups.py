@@ -27,6 +27,7 @@ from tests.lifecycle.homes import (
     forget_value,
     furnished,
     person,
+    proposal,
     values,
 )
 from tests.memory_samples import NOW_MS, A, add_event, add_memory, opened
@@ -199,7 +200,7 @@ def test_what_was_rejected_deleted_corrected_or_paused_since_stays_so(tmp_path: 
         recalled(db, "kubernetes cron staging host larch kafka redis helm")
     ) <= {QUEUE, DEPLOY}
     for value in (FALSE, "The queue is Kafka, for its log"):
-        outcome = gate.tell(db, _said(value), agent(now_ms=LATER + 2 * DAY_MS))
+        outcome = gate.tell(db, proposal(value), agent(now_ms=LATER + 2 * DAY_MS))
         assert outcome.action == "refused"
     assert sessions.paused(db) == [(None, LATER + 4, LATER + 5)]
     assert (off := sessions.get(db, "private")) is not None and off.off
@@ -208,12 +209,6 @@ def test_what_was_rejected_deleted_corrected_or_paused_since_stays_so(tmp_path: 
     assert history is not None and memories.history(db, history.id)[-1]["action"] == "rejected"
     released = gate.lift(db, SPACE_A, "fact.cluster", person(now_ms=LATER + 3 * DAY_MS))
     assert released.also == 1
-
-
-def _said(value: str) -> gate.Outcome | object:
-    from recorder.models import MemoryKind, Origin, Proposal
-
-    return Proposal(SPACE_A, "again", value, MemoryKind.SEMANTIC, Origin.ASSISTANT_SAID, "test")
 
 
 def test_what_was_forgotten_since_is_erased_from_what_comes_back(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from recorder import gate
 from recorder.errors import FileRefused
 from recorder.lifecycle import export, shape
-from recorder.models import Channel, MemoryKind, Origin, Proposal, Scope
+from recorder.models import Channel, Project, Scope
 from recorder.recall import rank
 from recorder.store import audit, memories, projects
 from recorder.store.db import connect, transaction
@@ -31,13 +31,10 @@ from tests.lifecycle.homes import (
     furnished,
     imported,
     person,
+    proposal,
     values,
 )
 from tests.memory_samples import NOW_MS, A, B, add_memory, opened
-
-
-def proposal(value: str, key: str = "other.key", namespace: str = SPACE_A) -> Proposal:
-    return Proposal(namespace, key, value, MemoryKind.SEMANTIC, Origin.ASSISTANT_SAID, "test")
 
 
 def edited(path: Path, change: Callable[[Any], None]) -> Path:
@@ -51,7 +48,7 @@ def test_a_fresh_home_takes_over_all_that_an_export_holds(tmp_path: Path) -> Non
     old = furnished(tmp_path / "old")
     new = connect(tmp_path / "new" / "recorder.db")
     summary = imported(new, exported(old, tmp_path / "e.json"))
-    assert summary.own and dict(summary.counts) == {"created": 7} and summary.relations == 2
+    assert summary.own and summary.counts == {"created": 7} and summary.relations == 2
     assert export.canonical_dump(new) == export.canonical_dump(old)
     assert values(new) == values(old)
     for key in ("decision.deploy", "fact.cluster", "fact.host"):
@@ -118,7 +115,7 @@ def test_the_same_export_twice_changes_nothing(tmp_path: Path) -> None:
     path = exported(db, tmp_path / "e.json")
     before = export.canonical_dump(db)
     summary = imported(db, path)
-    assert summary.own and dict(summary.counts) == {"unchanged": 7}
+    assert summary.own and summary.counts == {"unchanged": 7}
     assert export.canonical_dump(db) == before
 
 
@@ -206,8 +203,6 @@ def test_a_project_that_is_not_known_here_is_made_by_what_it_is_known_by(tmp_pat
     db = connect(tmp_path / "new" / "recorder.db")
     with transaction(db):
         # The same repository under another id.
-        from recorder.models import Project
-
         root = f"/home/user/{A.project_id}"
         projects.bind(db, Project("elsewhere-1", f"root:{root}", "/srv/elsewhere", "elsewhere"), NOW_MS)
     summary = imported(db, path)
