@@ -52,14 +52,15 @@ TRANSITIONS: Mapping[str, Transition] = {
         State.ACTIVE,
         person_only=True,
     ),
-    "lifted": Transition(frozenset({Trust.REJECTED}), THERE | HIDDEN, Trust.CANDIDATE, State.ACTIVE),
+    "lifted": Transition(frozenset({Trust.REJECTED}), THERE | HIDDEN, Trust.CANDIDATE, None, person_only=True),
     "deleted": Transition(ANY_TRUST, THERE, None, State.DELETED),
     "restored": Transition(ANY_TRUST, HIDDEN, None, State.ACTIVE),
     "suppressed": Transition(ANY_TRUST, THERE, None, State.SUPPRESSED),
     "released": Transition(ANY_TRUST, frozenset({State.SUPPRESSED}), None, State.ACTIVE),
     "forgotten": Transition(ANY_TRUST, THERE | HIDDEN, None, State.FORGOTTEN, person_only=True),
 }
-"""Verb → what it moves. New memories begin as a candidate or verified, and active (see `decide`)."""
+"""Verb → what it moves. What is settled has the trust it had before the dispute, at least that of a candidate. New
+memories begin as a candidate or verified, and active (see `decide`)."""
 
 
 def allows(verb: str, memory: Memory) -> bool:
