@@ -6,6 +6,8 @@ import json
 import unicodedata
 from functools import cache
 
+_ASCII_UNSEEN = {code: None for code in range(128) if not chr(code).isprintable() and not chr(code).isspace()}
+
 
 def canonical(value: str) -> str:
     """The value as it is compared: two that read alike are one, two that say different things stay two.
@@ -32,7 +34,10 @@ def _folded(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    seen = "".join(sign for sign in text if sign.isspace() or not _unseen(sign))
+    if text.isascii():
+        seen = text.translate(_ASCII_UNSEEN)  # a tenth of the time
+    else:
+        seen = "".join(sign for sign in text if sign.isspace() or not _unseen(sign))
     return " ".join(seen.split()).rstrip(".")
 
 

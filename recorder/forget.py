@@ -40,7 +40,7 @@ def everywhere(
 
     Raises: Conflict, GateRefused.
     """
-    first = clear(config, planned.words, exports=copies.noted(db, "export"))
+    first = clear(config, planned.words, exports=[path for path in copies.noted(db, "export") if _ours(config, path)])
     done = gate.carry_out(db, planned, writer, reason=reason, unreached=unreached(db, config, planned))
     then = clear(config, planned.words)
     return done, Cleared(
@@ -50,7 +50,7 @@ def everywhere(
 
 
 def clear(config: Config, words: Words, *, exports: Sequence[str] = ()) -> Cleared:
-    """Take the words out of the files of this home, and out of the exports that were written elsewhere."""
+    """Take the words out of the files of this home. An export from which they are taken is no whole export any more."""
     removed: list[str] = []
     overwritten: list[str] = []
     for path in holding(_spooled_and_shown(config), words):
@@ -68,17 +68,22 @@ def clear(config: Config, words: Words, *, exports: Sequence[str] = ()) -> Clear
 def unreached(db: Connection, config: Config, planned: gate.Plan) -> list[str]:
     """What holds the same, or may, and is not changed, in words."""
     transcripts = [f"Claude Code's transcript {path}" for path in planned.transcripts if Path(path).exists()]
-    backups = [
-        f"the backup {path}: what it brings back when it is restored is forgotten again"
-        for path in copies.noted(db, "backup")
-        if Path(path).exists()
+    written = [
+        f"the {what} {path}, which brings nothing back when it is {used}"
+        for what, used in (("backup", "restored"), ("export", "imported"))
+        for path in copies.noted(db, what)
+        if Path(path).exists() and not (what == "export" and _ours(config, path))
     ]
-    return [*transcripts, *backups, *ALWAYS]
+    return [*transcripts, *written, *ALWAYS]
 
 
 def holding(paths: Iterable[Path], words: Words) -> list[Path]:
     """The files that hold one of the texts."""
     return [path for path in paths if words.in_bytes(_content(path))]
+
+
+def _ours(config: Config, path: str) -> bool:
+    return Path(path).is_relative_to(config.home)
 
 
 def _spooled_and_shown(config: Config) -> Iterator[Path]:

@@ -15,7 +15,8 @@ from recorder.config import Config
 from recorder.errors import GateRefused, NotFound
 from recorder.models import Channel, Event, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Source
 from recorder.recall import rank
-from recorder.store import audit, erase, events, findings, health, memories, vectors
+from recorder.store import audit, erase, events, findings, health, memories, sessions, vectors
+from recorder.store import copies as copies_noted
 from recorder.store.db import Connection, DatabaseError, connect
 from tests.makers import T0, bash, event_of, project_folder, prompt, stop, take
 from worker import brief, held
@@ -179,6 +180,8 @@ def test_forgetting_a_source_takes_what_stands_on_it_alone_and_leaves_its_siblin
     sibling = events.id_of_key(db, again.key)
     assert sibling is not None
     gate.propose(db, given(project, event=sibling), writer(project, Channel.OBSERVED, T0 + 51))
+    for event in (1, sibling):
+        gate.propose(db, given(project, SECRET, key="fact.said", event=event), writer(project))
     gate.propose(db, given(project, "the vault is grey", key="fact.grey"), writer(project))
     done = gate.forget_events(db, [1], writer(project, now_ms=T0 + 60))
     assert (done.state, done.reached["events"], done.reached["memories"]) == ("done", 1, 1)
@@ -186,7 +189,7 @@ def test_forgetting_a_source_takes_what_stands_on_it_alone_and_leaves_its_siblin
     assert stands is not None and stands.value == VALUE
     assert [(event.id, quote) for event, quote in memories.evidence(db, stands.version_id)] == [(sibling, SECRET)]
     assert memories.find(db, f"project.{project}", "fact.grey") is None
-    assert {text for text in recalled(db, project, "vault grey word")} == {VALUE, TWIN_VALUE}
+    assert {text for text in recalled(db, project, "vault grey word")} == {VALUE, SECRET, TWIN_VALUE}
     assert traces(config.home, [b"vault is grey", b"fact.grey"]) == []
 
 
@@ -328,3 +331,42 @@ def test_what_is_not_ours_to_change_is_named(db: Connection, config: Config, pro
     assert left[0] == f"Claude Code's transcript {transcript}"
     everywhere(db, config, project)
     assert transcript.read_text() == SECRET
+
+
+def test_exports_in_the_home_lose_the_words_and_others_are_named(
+    db: Connection, config: Config, project: str, own_home: Path
+) -> None:
+    written = {"export": own_home / "mine.json", "backup": own_home / "old.db"}
+    inside = config.home / "exports" / "1.json"
+    inside.parent.mkdir()
+    for path in (*written.values(), inside):
+        path.write_text(json.dumps({"said": SECRET, "other": "stays"}))
+    for what, path in (*written.items(), ("export", inside)):
+        copies_noted.note(db, path, what, T0)
+    everywhere(db, config, project)
+    done = erase.get(db, 1)
+    assert done is not None
+    assert all(any(str(path) in line for line in done.unreached) for path in written.values())
+    assert not any(str(inside) in line for line in done.unreached)
+    assert json.loads(inside.read_text())["other"] == "stays" and traces(config.home) == []
+
+
+def test_a_call_that_waited_for_its_result_is_forgotten_and_does_not_wait_again(
+    db: Connection, config: Config, project: str
+) -> None:
+    call = replace(
+        event_of(bash(f"echo '{VALUE}'", use="toolu_7", session="s7")), source=Source.TRANSCRIPT, ref="/t.jsonl:0"
+    )
+    events.keep_open_calls(db, "/t.jsonl", [call])
+    everywhere(db, config, project)
+    assert events.open_calls(db, "/t.jsonl") == {} and traces(config.home) == []
+    assert take(db, config, [call]).left_out == {"forgotten": 1}
+
+
+def test_what_a_reader_and_a_session_remember_is_forgotten_too(db: Connection, config: Config, project: str) -> None:
+    sessions.entitle(db, "s1", f"On how {VALUE}")
+    sessions.keep_reading(db, sessions.Reading("/t.jsonl", "s1", 1, 9, "", {"queue": [[1, SECRET]], "cwd": "/x"}), T0)
+    everywhere(db, config, project)
+    read = sessions.reading(db, "/t.jsonl")
+    assert read is not None and dict(read.state) == {"queue": [[1, ""]], "cwd": "/x"}
+    assert traces(config.home) == []

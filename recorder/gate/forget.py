@@ -32,7 +32,7 @@ def carry_out(
     why = None if why is None or planned.words.in_text(why) else why
     with transaction(db):
         done = _begin(db, renewed(db, planned), writer, why, unreached)
-    erase.finish(db, writer.now_ms)
+    erase.finish(db, writer.now_ms, planned.words)
     return erase.get(db, done) or Forgotten(done, "pending", {}, ())
 
 
@@ -120,9 +120,11 @@ def _begin(db: Connection, planned: Plan, writer: Writer, why: str | None, unrea
 
 def _deny(db: Connection, planned: Plan, writer: Writer) -> None:
     by, now_ms = writer.actor, writer.now_ms
-    names = [name for event in _all(db, planned.events) for name in denials.names(event)]
+    waiting = holding.open_calls(db, planned.words)
+    names = [name for event in (*_all(db, planned.events), *waiting) for name in denials.names(event)]
+    records = [*erase.marks(db, planned.events), *(call.uuid for call in waiting if call.uuid)]
     denials.deny(db, "event", names, actor=by, reason=None, now_ms=now_ms)
-    denials.deny(db, "record", erase.marks(db, planned.events), actor=by, reason=None, now_ms=now_ms)
+    denials.deny(db, "record", records, actor=by, reason=None, now_ms=now_ms)
     for value in planned.values:
         if len(canonical(value)) >= holding.LEAST:
             denials.deny_value(db, value, actor=by, reason=None, now_ms=now_ms)

@@ -18,6 +18,9 @@ from recorder.store.holding import Words
 
 INJECTION = "injection"
 
+Dead = tuple[int, int, bool]
+"""A version that goes, its memory, and whether it is the current one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -34,8 +37,10 @@ class Plan:
     memories: tuple[Memory, ...]
     derived: tuple[Memory, ...]
     """Drawn from what is forgotten: hidden with it."""
-    seen_to: int
-    """The newest event that was looked at."""
+    saying: tuple[Dead, ...]
+    """The versions that say the same, wherever."""
+    seen_to: tuple[int, int]
+    """The newest event and the newest version that were looked at."""
     event_kinds: dict[str, int] = field(default_factory=dict)
     transcripts: tuple[str, ...] = ()
     """Files of Claude Code's own that hold the same, as far as is known."""
@@ -53,11 +58,12 @@ def plan(db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequ
     current = standing_at(db, namespace, key, writer.scope)
     values, cited, quotes = _said(db, current.id)
     sought = holding.words(_shown([*values, *quotes]))
-    newest = events.last_id(db)
+    newest = events.last_id(db), memories.last_version(db)
     found = {*cited, *also, *holding.events(db, sought)}
+    saying = [*_own(db, current), *holding.saying(db, sought, _same(values))]
     # A copy in other letters was told to us in other letters too.
-    found |= set(holding.statements(db, [one[0] for one in _dead(db, sought, sorted(found), values, current)]))
-    return _planned(db, address_of(current), sought, values, current, also, found, newest)
+    found |= set(holding.statements(db, [version_id for version_id, _, _ in saying]))
+    return _planned(db, address_of(current), sought, values, current, also, found, saying, newest)
 
 
 def plan_events(db: Connection, event_ids: Sequence[int], writer: Writer) -> Plan:
@@ -71,15 +77,15 @@ def plan_events(db: Connection, event_ids: Sequence[int], writer: Writer) -> Pla
     if len(asked) < len(set(event_ids)) or not asked:
         missing = sorted(set(event_ids) - {event.id for event in asked})
         raise NotFound(f"there is no event {', '.join(f'e{one}' for one in missing) or 'named'}")
-    newest = events.last_id(db)
+    newest = events.last_id(db), memories.last_version(db)
     own = [event.text for event in asked]
     found = {event.id for event in asked}
     found |= set(holding.of_turns(db, holding.words(own), sorted(found)))
-    lost = [value for one in _lost(db, Words(), sorted(found), ()) for value in _said(db, one.id)[0]]
+    lost = [value for one in _memories(db, holding.standing_on(db, sorted(found))) for value in _said(db, one.id)[0]]
     sought = holding.words(_shown([*own, *lost]))
     found |= set(holding.events(db, sought, kind=INJECTION))
     subject = ",".join(f"e{event.id}" for event in asked)
-    return _planned(db, subject, sought, (), None, [event.id for event in asked], found, newest)
+    return _planned(db, subject, sought, (), None, [event.id for event in asked], found, (), newest)
 
 
 def _planned(
@@ -90,10 +96,11 @@ def _planned(
     memory: Memory | None,
     asked: Sequence[int],
     found: Iterable[int],
-    newest: int,
+    saying: Sequence[Dead],
+    newest: tuple[int, int],
 ) -> Plan:
     event_ids = sorted(found)
-    dead = _dead(db, sought, event_ids, values, memory)
+    dead = sorted({*saying, *holding.standing_on(db, event_ids)})
     gone = _memories(db, dead)
     derived = {one for source in gone for one in relations.drawn_from(db, source.id, DERIVED)}
     return Plan(
@@ -106,6 +113,7 @@ def _planned(
         tuple(version for version, _, _ in dead),
         tuple(gone),
         tuple(memories.get(db, sorted(derived - {one.id for one in gone}))),
+        tuple(saying),
         newest,
         erase.kinds(db, event_ids),
         tuple(erase.places(db, event_ids)),
@@ -122,13 +130,16 @@ def renewed(db: Connection, planned: Plan) -> Plan:
         now = memories.get(db, [stands.id])
         if [(one.version_id, one.state) for one in now] != [(stands.version_id, stands.state)]:
             raise Conflict(f"{planned.subject} was changed meanwhile: look at it again")
-    kind = INJECTION if planned.memory is None else None
-    since = holding.events(db, planned.words, after_id=planned.seen_to, kind=kind)
-    cited = _said(db, planned.memory.id)[1] if planned.memory else []
-    found = {*planned.events, *since, *cited}
-    again = _planned(
-        db, planned.subject, planned.words, planned.values, planned.memory, planned.asked_events, found, planned.seen_to
-    )
+    newest = events.last_id(db), memories.last_version(db)
+    after_event, after_version = planned.seen_to
+    kind = INJECTION if stands is None else None
+    found = {*planned.events, *holding.events(db, planned.words, after_id=after_event, kind=kind)}
+    saying = planned.saying
+    if stands is not None:
+        found |= set(_said(db, stands.id)[1])
+        saying = (*saying, *holding.saying(db, planned.words, _same(planned.values), after_id=after_version))
+    asked = planned.asked_events
+    again = _planned(db, planned.subject, planned.words, planned.values, stands, asked, found, saying, newest)
     return replace(again, transcripts=planned.transcripts)
 
 
@@ -154,23 +165,13 @@ def _shown(texts: Sequence[str]) -> list[str]:
     return [form for text in texts for form in (text, fence.clean(text), fence.line(text))]
 
 
-def _dead(
-    db: Connection, sought: Words, event_ids: Sequence[int], values: Sequence[str], memory: Memory | None
-) -> list[tuple[int, int, bool]]:
-    dead = holding.versions(db, sought, event_ids, _same(values))
-    if memory is None:
-        return dead
-    own = [(version_id, memory.id, version_id == memory.version_id) for version_id in memories.versions(db, memory.id)]
-    return [*own, *(one for one in dead if one[1] != memory.id)]
+def _own(db: Connection, memory: Memory) -> list[Dead]:
+    return [(version_id, memory.id, version_id == memory.version_id) for version_id in memories.versions(db, memory.id)]
 
 
-def _memories(db: Connection, dead: Sequence[tuple[int, int, bool]]) -> list[Memory]:
+def _memories(db: Connection, dead: Sequence[Dead]) -> list[Memory]:
     """Those that say nothing any more: their current version goes."""
     return memories.get(db, list(dict.fromkeys(memory_id for _, memory_id, current in dead if current)))
-
-
-def _lost(db: Connection, sought: Words, event_ids: Sequence[int], values: Sequence[str]) -> list[Memory]:
-    return _memories(db, _dead(db, sought, event_ids, values, None))
 
 
 def _same(values: Sequence[str]) -> Callable[[str], bool]:

@@ -147,6 +147,24 @@ def checkpoint(db: Connection) -> bool:
     return bool(busy == 0)
 
 
+def rewrite(db: Connection) -> bool:
+    """Write the whole file anew, with nothing in it but what is there. False where another program holds it for longer
+    than the busy timeout, or the disk has no room for a second copy.
+
+    `secure_delete` overwrites a row where it stands; of rows that moved when a page was split or filled up, SQLite may
+    leave the old bytes in the page's unused middle (btree.c, rebuildPage; seen in 3.54.1).
+    """
+    db.execute("pragma temp_store = file").get  # the copy is as large as the database
+    try:
+        db.execute("vacuum").get
+    except (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError) as error:
+        logger.warning("the database was not written anew: %s", error)
+        return False
+    finally:
+        db.execute("pragma temp_store = memory").get
+    return True
+
+
 @cache
 def _vec_library() -> str | None:
     """The path of the extension without its package, whose import pulls numpy."""

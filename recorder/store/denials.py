@@ -37,7 +37,8 @@ def denied(db: Connection, what: str, texts: Sequence[str]) -> set[str]:
     """Those of the texts that are never to be taken in."""
     by_digest = digests.under_every_key(db, PURPOSE, [f"{what}:{text}" for text in texts])
     rows = db.execute(
-        "select d.digest from json_each(?) j join deny_rules d on d.what = ? and d.digest = j.value",
+        # A cross join keeps the order: left alone, SQLite goes through every rule and for each through the list.
+        "select d.digest from json_each(?) j cross join deny_rules d on d.what = ? and d.digest = j.value",
         (json.dumps(list(by_digest)), what),
     )
     return {by_digest[digest].removeprefix(f"{what}:") for (digest,) in rows}

@@ -9,11 +9,14 @@ from typing import Any
 
 from recorder.models import State
 from recorder.store import digests, memories, vectors
-from recorder.store.db import Connection, checkpoint, transaction
+from recorder.store.db import Connection, checkpoint, rewrite, transaction
 from recorder.store.denials import PURPOSE
-from recorder.store.holding import Words
+from recorder.store.holding import Words, in_file
+from recorder.store.upkeep import MB, size_bytes
 
-EVENTS_A_STEP = 200
+EVENTS_A_STEP = 50
+REWRITTEN_MB = 512
+"""Up to this size the file is written anew in seconds; beyond it, only where that is needed."""
 
 # Text that something of ours noted down beside the events and memories: (table, column).
 NOTES = (
@@ -83,16 +86,21 @@ def pending(db: Connection) -> list[int]:
     return [row[0] for row in db.execute("select id from forgets where state = 'pending' order by id")]
 
 
-def finish(db: Connection, now_ms: int) -> int:
-    """Erase what pending wishes left, in short transactions, and cut the write-ahead log; how many are done now.
+def finish(db: Connection, now_ms: int, sought: Words | None = None) -> int:
+    """Erase what pending wishes left, in short transactions, and see that no byte of it stays in the file or its
+    write-ahead log; how many are done now.
 
-    Whoever has the database open for reading keeps the log from being cut: then they stay pending.
+    Whoever has the database open for reading keeps the log from being cut: then they stay pending. The file is written
+    anew, except where it is large and whoever still knows the words sees that none is left.
     """
     waiting = pending(db)
     for forget_id in waiting:
         while _step(db, forget_id):
             pass
     if not waiting or not checkpoint(db):
+        return 0
+    seen_clean = sought is not None and size_bytes(db) > REWRITTEN_MB * MB and not in_file(db.filename, sought)
+    if not seen_clean and not (rewrite(db) and checkpoint(db)):
         return 0
     with transaction(db):
         db.execute(

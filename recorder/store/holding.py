@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recorder.models import Event
+from recorder.store import events as stored
 from recorder.store.db import Connection
-from recorder.store.events import unpacked
 
 LEAST = 12
 """Characters from which on a text is looked for everywhere: a shorter one (`8080`) stands in much that is not it."""
 EVENTS_A_LOOK = 5_000
+BYTES_A_LOOK = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,13 @@ def events(db: Connection, sought: Words, *, after_id: int = 0, kind: str | None
     return [row[0] for row in db.execute(sql, (marks, kind))]
 
 
+def open_calls(db: Connection, sought: Words) -> list[Event]:
+    """The calls that wait for their result and hold one of the texts."""
+    paths = [path for (path,) in db.execute("select distinct path from open_calls")]
+    waiting = [call for path in paths for call in stored.open_calls(db, path).values()]
+    return [call for call in waiting if sought.in_bytes(stored.as_open_call(call).encode())]
+
+
 def of_turns(db: Connection, sought: Words, event_ids: Sequence[int]) -> list[int]:
     """The events of the same turns that hold one of the texts: a turn's end repeats the last words."""
     rows = db.execute(
@@ -84,24 +93,46 @@ def of_turns(db: Connection, sought: Words, event_ids: Sequence[int]) -> list[in
     return sorted(row[0] for row in rows if _holds(sought, row))
 
 
-def versions(
-    db: Connection, sought: Words, event_ids: Sequence[int], same_value: Callable[[str], bool]
+def saying(
+    db: Connection, sought: Words, same_value: Callable[[str], bool], *, after_id: int = 0
 ) -> list[tuple[int, int, bool]]:
-    """(version, memory, whether it is the current one) of every version that says the same, holds one of the texts,
-    or stands on these events alone."""
+    """(version, memory, whether it is the current one) of every version that says the same or holds one of the
+    texts."""
     rows = db.execute(
-        "select v.id, v.memory_id, m.version_id is v.id, v.value, m.key, v.tags, v.source,"
-        " exists (select 1 from memory_evidence x where x.version_id = v.id)"
-        " and not exists (select 1 from memory_evidence x where x.version_id = v.id"
-        " and x.event_id not in (select value from json_each(?)))"
-        " from memory_versions v join memories m on m.id = v.memory_id order by v.id",
-        (json.dumps(list(event_ids)),),
+        "select v.id, v.memory_id, m.version_id is v.id, v.value, m.key, v.tags, v.source"
+        " from memory_versions v join memories m on m.id = v.memory_id where v.id > ? order by v.id",
+        (after_id,),
     )
     return [
         (version_id, memory_id, bool(current))
-        for version_id, memory_id, current, value, key, tags, source, orphaned in rows
-        if orphaned or same_value(value) or sought.in_text(f"{value}\n{key}\n{tags}\n{source}")
+        for version_id, memory_id, current, value, key, tags, source in rows
+        if sought.in_text(f"{value}\n{key}\n{tags}\n{source}") or same_value(value)
     ]
+
+
+def standing_on(db: Connection, event_ids: Sequence[int]) -> list[tuple[int, int, bool]]:
+    """The same of every version that stands on these events alone."""
+    rows = db.execute(
+        "with gone as materialized (select value as id from json_each(?))"
+        " select v.id, v.memory_id, m.version_id is v.id from memory_versions v join memories m on m.id = v.memory_id"
+        " where v.id in (select x.version_id from gone join memory_evidence x on x.event_id = gone.id)"
+        " and not exists (select 1 from memory_evidence x where x.version_id = v.id"
+        " and x.event_id not in (select id from gone)) order by v.id",
+        (json.dumps(list(event_ids)),),
+    )
+    return [(version_id, memory_id, bool(current)) for version_id, memory_id, current in rows]
+
+
+def in_file(path: str, sought: Words) -> bool:
+    """Whether a file holds one of the texts somewhere, read a few megabytes at a time."""
+    overlap = max((len(one) for one in sought.spelled), default=0)
+    with open(path, "rb") as file:
+        before = b""
+        while piece := file.read(BYTES_A_LOOK):
+            if sought.in_bytes(before + piece):
+                return True
+            before = piece[-overlap:]
+    return False
 
 
 def statements(db: Connection, version_ids: Sequence[int]) -> list[int]:
@@ -139,7 +170,7 @@ def _holds(sought: Words, row: Sequence[Any]) -> bool:
     if any(one.lower() in small for one in sought.plain):
         return True
     try:
-        return sought.in_bytes(unpacked(body, codec, excerpt))
+        return sought.in_bytes(stored.unpacked(body, codec, excerpt))
     except zlib.error:  # a damaged row is not read by anybody else either
         return False
 
