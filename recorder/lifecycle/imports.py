@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from recorder import gate
@@ -14,9 +15,9 @@ from recorder.gate.writer import audited
 from recorder.lifecycle.export import is_ours
 from recorder.lifecycle.shape import Content, Read
 from recorder.models import Channel, Memory, Origin, Project, Proposal, Scope, State, Trust
-from recorder.store import decisions, denials, dump, memories, projects, tombstones
+from recorder.store import decisions, denials, dump, load, memories, projects, tombstones
 from recorder.store.db import Connection, transaction
-from recorder.store.dump import Entry
+from recorder.store.entries import Entry
 from recorder.store.tombstones import TELLING
 
 BATCH = 100
@@ -98,7 +99,7 @@ def take(
             for entry in batch:
                 memory_id = dump.id_at(db, entry.namespace, entry.key)
                 if memory_id is not None:
-                    dump.settle_suppressed(db, memory_id, entry)
+                    load.settle_suppressed(db, memory_id, entry)
             if fresh:
                 _take_decisions(room, found.content, summary)
     if fresh and not missing:
@@ -154,11 +155,9 @@ def _store(room: Room, entry: Entry, summary: Summary) -> None:
     why = _misplaced(entry) or _barred(room, entry)
     clean = None if why else _without_denied(room.db, entry)
     if clean is None:
-        why = why or "forgotten"
-        summary.refuse(f"{entry.namespace}/{entry.key}", why)
-        audited(room.db, room.writer(entry), "refused", f"{entry.namespace}/{entry.key}", entry.in_force.value, why)
+        _refuse(room, entry, why or "forgotten", summary)
         return
-    dump.write(room.db, clean)
+    load.write(room.db, clean)
     audited(room.db, room.writer(clean), "imported", f"{clean.namespace}/{clean.key}", clean.in_force.value, None)
     summary.count("created")
 
@@ -222,31 +221,53 @@ def _merge(room: Room, entry: Entry, summary: Summary) -> None:
     """Compare with what stands there: what is missing is added, the gate judges what differs."""
     db = room.db
     current = memories.find(db, entry.namespace, entry.key)
-    if current is None or _settled(room, current, entry):
-        summary.count("unchanged")
-        return
-    if canonical(current.value) != canonical(entry.in_force.value):
+    if current is None or not _settled(room, current, entry, summary):
         _tell(room, entry, summary)
         return
-    clean = _without_denied(db, entry)
+    clean = None if room.skip or not _in_force(current, entry) else _without_denied(db, entry)
+    if clean is None or canonical(current.value) != canonical(entry.in_force.value):
+        return
     with transaction(db):
-        quotes = clean.in_force.evidence if clean else []
-        added = dump.add_quotes(db, current.version_id, quotes, current.project_id)
-        if added:
+        if load.add_quotes(db, current.version_id, clean.in_force.evidence, current.project_id):
             audited(db, room.writer(entry), "imported", f"{entry.namespace}/{entry.key}", current.value, None)
-    summary.count("unchanged")
 
 
-def _settled(room: Room, current: Memory, entry: Entry) -> bool:
-    """Whether what stands there stays as it is: it was hidden or rejected, it had this value before, or it is to be
-    left alone; or the file itself has it hidden."""
-    if room.skip or current.state is not State.ACTIVE or current.trust is Trust.REJECTED:
+def _in_force(current: Memory, entry: Entry) -> bool:
+    there = current.state is State.ACTIVE and current.trust is not Trust.REJECTED
+    return there and entry.state is State.ACTIVE and entry.in_force.trust is not Trust.REJECTED
+
+
+def _settled(room: Room, current: Memory, entry: Entry, summary: Summary) -> bool:
+    """Whether the gate need not be asked, and then what it is: `unchanged` where it says the same, said it before, is
+    to be left alone, or is hidden in the file itself; `refused` where it was hidden or rejected here."""
+    said, stands = canonical(entry.in_force.value), canonical(current.value)
+    asks = entry.state is State.ACTIVE and entry.in_force.trust is not Trust.REJECTED
+    if said == stands and asks and not _in_force(current, entry) and not room.skip:
+        reason = "tombstone" if current.trust is Trust.REJECTED else "deleted"
+        _refuse(room, entry, reason, summary)
         return True
-    if entry.state is not State.ACTIVE or entry.in_force.trust is Trust.REJECTED:
+    before = {canonical(version.value) for version in dump.read(room.db, current.id).versions}
+    if room.skip or not asks or said in before:
+        summary.count("unchanged")
         return True
-    there = {canonical(version.value) for version in dump.read(room.db, current.id).versions}
-    said = canonical(entry.in_force.value)
-    return said in there and said != canonical(current.value)
+    return False
+
+
+def _refuse(room: Room, entry: Entry, reason: str, summary: Summary) -> None:
+    where = f"{entry.namespace}/{entry.key}"
+    with _together(room.db):
+        audited(room.db, room.writer(entry), "refused", where, entry.in_force.value, reason)
+    summary.refuse(where, reason)
+
+
+@contextmanager
+def _together(db: Connection) -> Iterator[None]:
+    """One transaction, the caller's where there is one."""
+    if db.in_transaction:
+        yield
+        return
+    with transaction(db):
+        yield
 
 
 def _through_the_gate(room: Room, entries: Sequence[Entry], summary: Summary) -> None:
@@ -255,11 +276,8 @@ def _through_the_gate(room: Room, entries: Sequence[Entry], summary: Summary) ->
             summary.count("left_out")
             continue
         current = memories.find(room.db, entry.namespace, entry.key)
-        same = current is not None and canonical(current.value) == canonical(entry.in_force.value)
-        if current is not None and (same or _settled(room, current, entry)):
-            summary.count("unchanged")
-            continue
-        _tell(room, entry, summary)
+        if current is None or not _settled(room, current, entry, summary):
+            _tell(room, entry, summary)
 
 
 def _tell(room: Room, entry: Entry, summary: Summary) -> None:
@@ -267,9 +285,7 @@ def _tell(room: Room, entry: Entry, summary: Summary) -> None:
     version, writer = entry.in_force, room.writer(entry)
     why = _barred(room, entry)
     if why is not None:
-        with transaction(room.db):
-            audited(room.db, writer, "refused", f"{entry.namespace}/{entry.key}", version.value, why)
-        summary.refuse(f"{entry.namespace}/{entry.key}", why)
+        _refuse(room, entry, why, summary)
         return
     proposal = Proposal(
         namespace=entry.namespace,
@@ -303,7 +319,7 @@ def _link(room: Room, content: Content, summary: Summary) -> None:
     for link in content.relations:
         ends = [dump.id_at(room.db, _namespace(room, end.namespace), end.key) for end in (link.source, link.target)]
         if ends[0] is not None and ends[1] is not None:
-            summary.relations += dump.add_link(room.db, ends[0], ends[1], link)
+            summary.relations += load.add_link(room.db, ends[0], ends[1], link)
 
 
 def _batches(entries: Sequence[Entry], size: int) -> Iterator[Sequence[Entry]]:

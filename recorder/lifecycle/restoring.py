@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,16 +18,18 @@ from recorder.lifecycle import backup as backups
 from recorder.lifecycle.backup import Backup
 from recorder.models import Channel, Scope
 from recorder.store import carry, copies
-from recorder.store.db import Connection, connect, connect_copy, transaction
+from recorder.store.db import DAMAGE, Connection, connect, connect_copy, transaction
+
+logger = logging.getLogger(__name__)
 
 TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came of it. `before`: where what was there is kept; None where there was nothing to keep, or it could not be
-    read. `again`: what was decided since the backup, and how often it was done again. `audit`: `whole` where the audit
-    goes on to this day, `gap` where rows between the backup and now are lost."""
+    """What came of it. `before`: where what was there is kept; None where there was nothing. `again`: what was decided
+    since the backup, and how often it was done again. `audit`: `whole` where the audit goes on to this day, `gap` where
+    rows between the backup and now are lost."""
 
     file: str
     before: str | None
@@ -43,25 +47,49 @@ def restore(db_path: Path, chosen: Backup, folder: Path, *, now_ms: int) -> Rest
     size = chosen.manifest.size_bytes
     backups.check_room(folder, 2 * size + (db_path.stat().st_size if db_path.exists() else 0))
     live = _open(db_path)
-    if live is None:
-        _set_aside(db_path, now_ms)
-        live = connect(db_path)
-        before = None
-    else:
-        before = backups.make(live, folder, made_by="restore", now_ms=now_ms).path
+    before = None if live is None else _keep(live, db_path, folder, now_ms)
+    if live is not None:
+        try:
+            again, audit = _replace(live, chosen, folder, now_ms)
+            return Restored(str(chosen.path), str(before), dict(again), audit)
+        except DAMAGE as error:
+            logger.error("%s is too damaged to be read: %s", db_path, error)
+        finally:
+            live.close()
+    # Nobody can read what lies there, so nobody is left behind with it.
+    aside = _set_aside(db_path, now_ms)
+    live = connect(db_path)
     try:
-        for _ in range(TRIES):
-            mark = copies.changed(live)
-            with _staged(chosen, folder) as ready:
-                again, audit = _decide_again(live, ready, chosen, now_ms)
-                if copies.changed(live) != mark:  # somebody wrote meanwhile: that may have been a decision
-                    continue
-                copies.copy(ready, live)
-            copies.flush(live)
-            return Restored(str(chosen.path), None if before is None else str(before), dict(again), audit)
+        again, _ = _replace(live, chosen, folder, now_ms)
     finally:
         live.close()
-    raise RecorderError(f"{db_path} is written to all the time: end the sessions of Claude Code, then try again")
+    return Restored(str(chosen.path), str(aside) if aside else None, dict(again), "gap")
+
+
+def _replace(live: Connection, chosen: Backup, folder: Path, now_ms: int) -> tuple[Counter[str], str]:
+    """(what was decided since and is so again, `whole` or `gap`), once the database is the backup."""
+    for _ in range(TRIES):
+        mark = copies.changed(live)
+        with _staged(chosen, folder) as ready:
+            found = _decide_again(live, ready, chosen, now_ms)
+            if copies.changed(live) != mark:  # somebody wrote meanwhile: that may have been a decision
+                continue
+            copies.copy(ready, live)
+        copies.flush(live)
+        return found
+    raise RecorderError("the database is written to all the time: end the sessions of Claude Code, then try again")
+
+
+def _keep(live: Connection, db_path: Path, folder: Path, now_ms: int) -> Path:
+    """Where what is there now is kept: a backup; where it is damaged, the file as it is."""
+    try:
+        return backups.make(live, folder, made_by="restore", now_ms=now_ms).path
+    except (StoreError, *DAMAGE):
+        kept = Path(f"{db_path}.damaged-{now_ms}")
+        for suffix in ("", "-wal"):
+            if Path(f"{db_path}{suffix}").exists():
+                shutil.copy2(f"{db_path}{suffix}", f"{kept}{suffix}")
+        return kept
 
 
 def _open(db_path: Path) -> Connection | None:
@@ -75,12 +103,14 @@ def _open(db_path: Path) -> Connection | None:
     return db
 
 
-def _set_aside(db_path: Path, now_ms: int) -> None:
-    """Move a file that is no database any more out of the way; nobody can read it."""
+def _set_aside(db_path: Path, now_ms: int) -> Path | None:
+    """Where a file that is no database any more was moved to; None where there was none."""
+    aside = Path(f"{db_path}.damaged-{now_ms}")
     for suffix in ("", "-wal", "-shm"):
         path = Path(f"{db_path}{suffix}")
         if path.exists():
-            os.replace(path, f"{db_path}.damaged-{now_ms}{suffix}")
+            os.replace(path, f"{aside}{suffix}")
+    return aside if aside.exists() else None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from recorder.errors import FileRefused
 from recorder.models import State
 from recorder.store.decisions import Denial, Key, Rejection
-from recorder.store.dump import Entry, Link, Ms, Short
+from recorder.store.entries import Entry, Link, Ms, Short
 
 FORMAT = 1
 LIMIT_BYTES = 256 * 1024 * 1024

@@ -7,7 +7,7 @@ from collections import Counter
 
 from recorder.models import State
 from recorder.store import audit as chain
-from recorder.store import decisions, denials, dump, erase, events, purging
+from recorder.store import decisions, denials, dump, entries, erase, events, load, purging
 from recorder.store.db import Connection
 
 HIDING = ("deleted", "suppressed", "rejected")
@@ -86,9 +86,9 @@ def memories(live: Connection, older: Connection, now_ms: int) -> Counter[str]:
                 done["memories_forgotten"] += 1
             continue
         now = dump.read(live, memory_id)
-        since = dump.tail(now.history, dump.read_history(older, older_id))
+        since = entries.tail(now.history, dump.read_history(older, older_id))
         if any(line.channel == "person" or line.action in HIDING for line in since):
-            dump.bring_up(older, older_id, now)
+            load.bring_up(older, older_id, now)
             done["memories"] += 1
     return done
 

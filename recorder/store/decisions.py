@@ -13,7 +13,8 @@ from pydantic import Field
 from recorder.models import Channel
 from recorder.store import denials, tombstones
 from recorder.store.db import Connection
-from recorder.store.dump import Address, Ms, Short, Words, id_at
+from recorder.store.dump import id_at
+from recorder.store.entries import Address, Ms, Short, Words
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}:[0-9a-f]{64}$")]
 """`<name of the key>:<hex>`."""

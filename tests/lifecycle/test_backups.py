@@ -282,10 +282,30 @@ def test_a_home_whose_database_is_no_database_any_more_is_restored(tmp_path: Pat
     db.close()
     (tmp_path / "recorder.db").write_bytes(b"nothing of a database" * 1000)
     result = put_back(tmp_path, found)
-    assert result.before is None and result.audit == "gap"
+    assert result.before is not None and b"nothing of a database" in Path(result.before).read_bytes()
+    assert result.audit == "gap"
     again = connect(tmp_path / "recorder.db")
     assert values(again) == before and audit.verify(again).state == "pass"
-    assert list(tmp_path.glob("recorder.db.damaged-*"))
+
+
+@pytest.mark.parametrize("table", ["event_words_data", "memory_versions", "tombstones"])
+def test_a_damaged_database_is_restored_and_kept_as_it_was(tmp_path: Path, table: str) -> None:
+    db = opened(tmp_path)
+    add_memory(db, A, "fact.host", DROPPED)
+    found = made(db, tmp_path / "copies")
+    gate.delete(db, SPACE_A, "fact.host", person(now_ms=LATER + 1))
+    page = next(iter(db.execute("select rootpage from sqlite_schema where name = ?", (table,))))[0]
+    db.close()
+    with (tmp_path / "recorder.db").open("r+b") as file:
+        file.seek((page - 1) * 8192)
+        file.write(b"\xff" * 8192)
+    result = put_back(tmp_path, found)
+    assert result.before is not None and Path(result.before).exists()
+    again = connect(tmp_path / "recorder.db")
+    assert copies.damage(again) is None and audit.verify(again).state == "pass"
+    # What can still be read of the decisions holds; a table that decides is a database that cannot be read.
+    state = "deleted" if table == "event_words_data" else "active"
+    assert values(again) == {f"{SPACE_A}/fact.host": (DROPPED, "verified", state)}
 
 
 def test_a_resolved_finding_is_not_open_again(tmp_path: Path) -> None:
