@@ -247,6 +247,28 @@ def filled(place: Place) -> tuple[Scope, Scope, int, int]:
     return a, b, theirs, ours
 
 
+def test_another_time_is_asked_with_the_trust_of_then_and_for_the_callers_rows_alone(place: Place) -> None:
+    db = store.connect(place.home / "recorder.db")
+    scope, other = place.scope(db, place.a), place.scope(db, place.b)
+    first = add_memory(db, scope, "decision.host", "The site is hosted at Hetzner", channel=Channel.AGENT)
+    gate.approve(db, first.namespace, first.key, gate.Writer(Channel.PERSON, "t", scope, NOW_MS + 86_400_000))
+    add_memory(db, scope, "decision.host", "The site is hosted at Fly", at_ms=NOW_MS + 10 * 86_400_000)
+    add_memory(db, other, "decision.host", "The site is hosted at Heroku", channel=Channel.AGENT)
+    db.close()
+    days = [fence.day(NOW_MS + n * 86_400_000) for n in (1, 3, 12)]
+    with serving(place, place.a) as server:
+        for name, how in (("memory_recall", {"key": "decision.host"}), ("memory_search", {"query": "site hosted"})):
+            believed = [server.call(name, as_of=day, **how).text for day in days]
+            assert "candidate" in believed[0] and "Hetzner" in believed[0]
+            assert "verified" in believed[1] and "Hetzner" in believed[1] and "Fly" not in believed[1]
+            assert "Fly" in believed[2] and "Hetzner" not in believed[2]
+            held = server.call(name, valid_at=days[1], **how).text
+            assert "Hetzner" in held and "Fly" not in held
+            assert "Heroku" not in "".join((*believed, held))
+            assert server.call(name, as_of="soon", **how).error
+        assert server.call("memory_recall", key="decision.host", as_of="2001").error
+
+
 def test_no_caller_sees_another_projects_rows_on_any_tool(place: Place) -> None:
     a, b, theirs, ours = filled(place)
     secrets = ("4711", "zanzibar_port is", "zanzibar_port note")
