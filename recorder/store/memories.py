@@ -248,7 +248,12 @@ def close_version(db: Connection, version_id: int, *, valid_to_ms: int, now_ms: 
     indexes.index_version(db, closed, key, row[2], row[8])
     events.queue_vector(db, "memory", closed, now_ms)
     kept = list(
-        db.execute("select event_id, quote, session_id from memory_evidence where version_id = ?", (version_id,))
+        # A quote of an event that is gone, as an old accident may have left it, cannot be written again.
+        db.execute(
+            "select x.event_id, x.quote, x.session_id from memory_evidence x join events e on e.id = x.event_id"
+            " where x.version_id = ?",
+            (version_id,),
+        )
     )
     add_evidence(db, closed, kept)
     return closed

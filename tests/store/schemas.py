@@ -25,6 +25,8 @@ def filled(path: Path, schema: int) -> Connection:
             db.pragma("user_version", number)
     indexes.assert_shapes(db)
     _fill(db)
+    if schema >= 4:  # whose code says so itself
+        db.execute("update memories set state = 'deleted' where deleted_ms is not null")
     return db
 
 
