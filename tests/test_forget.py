@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from recorder import forget, gate
-from recorder.capture import spool
+from recorder.capture import reading, spool
 from recorder.config import Config
 from recorder.errors import GateRefused, NotFound
 from recorder.models import Channel, Event, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Source
 from recorder.recall import rank
-from recorder.store import audit, erase, events, findings, health, memories, sessions, vectors
+from recorder.store import audit, erase, events, findings, health, memories, sessions, upkeep, vectors
 from recorder.store import copies as copies_noted
 from recorder.store.db import Connection, DatabaseError, connect
-from tests.makers import T0, bash, event_of, project_folder, prompt, stop, take
+from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, stop, take
 from worker import brief, held
 
 SECRET = "Remember: the vault word is obelisk-ninetythree"
@@ -115,6 +116,7 @@ def test_no_byte_of_what_is_forgotten_is_left_in_the_home_and_its_twin_stands(
     assert list((config.spool / "bad").iterdir()) == []
     assert recalled(db, project) == [TWIN_VALUE]
     assert [row[0] for row in db.execute("select kind from events order by id")] == ["prompt"]
+    assert list(db.execute("select count(*) from embeddings")) == [(0,)]
     assert audit.verify(db).state == "pass"
     assert health.integrity(db) is None
     for table in ("event_words", "event_trigrams"):
@@ -125,7 +127,9 @@ def test_of_a_forgotten_memory_the_history_says_who_and_when_and_nothing_of_what
     db: Connection, config: Config, project: str
 ) -> None:
     gate.propose(db, given(project, "another vault word"), writer(project, Channel.AGENT))
-    assert findings.open_count(db) == 1
+    gate.approve(db, f"project.{project}", KEY, writer(project))
+    gate.delete(db, f"project.{project}", KEY, writer(project, Channel.AGENT), reason="I think so")
+    assert findings.open_count(db) == 2
     found = memories.find(db, f"project.{project}", KEY)
     assert found is not None
     everywhere(db, config, project, reason="it is private")
@@ -208,6 +212,15 @@ def test_the_last_words_of_a_forgotten_answer_go_with_it(db: Connection, config:
     assert traces(config.home, [b"magpie"]) == []
 
 
+def test_a_brief_that_showed_what_stood_on_a_forgotten_event_goes_with_it(
+    db: Connection, config: Config, project: str
+) -> None:
+    shown = {"text": f"<memory>\n- {VALUE} [semantic]\n</memory>", "source": "startup"}
+    take(db, config, [event_of(hook_input("RecorderInjection", session=name, **shown)) for name in ("s5", "s6")])
+    assert gate.forget_events(db, [1], writer(project)).reached["events.injection"] == 2
+    assert traces(config.home) == []
+
+
 def copies(project: str, own_home: Path) -> dict[str, Event]:
     """What brings the forgotten prompt again, by the way it comes."""
     folder = str(own_home / "project")
@@ -251,12 +264,12 @@ def test_the_value_is_refused_until_a_person_says_it_again(
         again = given(project, VALUE.upper(), key="other.key", event=2, quote=TWIN)
         outcome = gate.propose(db, again, writer(project, channel, T0 + 200))
         assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", "forgotten")
-    typed = event_of(prompt(SECRET, session="s6", prompt_id="p6", cwd=str(own_home / "project")), at_ms=T0 + 300)
+    typed = event_of(prompt(VALUE, session="s6", prompt_id="p6", cwd=str(own_home / "project")), at_ms=T0 + 300)
     assert take(db, config, [typed], now_ms=T0 + 300).new == 1
     db.execute("update events set class = 'typed'")
     event = events.id_of_key(db, typed.key)
     assert event is not None
-    said = given(project, event=event, explicit=True, occurred_ms=T0 + 300)
+    said = given(project, event=event, quote=VALUE, explicit=True, occurred_ms=T0 + 300)
     assert gate.propose(db, said, writer(project, Channel.USER_SAID, T0 + 400)).action == "created"
 
 
@@ -265,7 +278,13 @@ def test_every_memory_that_says_the_same_goes_in_every_scope_and_what_is_drawn_f
 ) -> None:
     space = f"project.{project}"
     elsewhere = replace(writer("other-1"), channel=Channel.IMPORT)
-    for value, key in ((f"{VALUE.title()}.", "copy"), (f"Note that {VALUE}, they say", "longer"), ("dogs bark", "own")):
+    copied = {
+        "copy": f"{VALUE.title()}.",
+        "alike": VALUE.replace("e", "\u0435"),  # Cyrillic
+        "longer": f"Note that {VALUE}, they say",
+        "own": "dogs bark",
+    }
+    for key, value in copied.items():
         told = Proposal(
             "project.other-1", key, value, MemoryKind.SEMANTIC, Origin.IMPORT, "import", explicit=True, occurred_ms=T0
         )
@@ -273,13 +292,13 @@ def test_every_memory_that_says_the_same_goes_in_every_scope_and_what_is_drawn_f
     gate.propose(db, given(project, "words are kept in vaults", key="drawn", event=2, quote=TWIN), writer(project))
     gate.link(db, (space, "drawn"), (space, KEY), gate.DERIVED, writer(project))
     planned = gate.plan(db, space, KEY, writer(project))
-    assert sorted(one.key for one in planned.memories) == ["copy", KEY, "longer"]
+    assert sorted(one.key for one in planned.memories) == ["alike", "copy", KEY, "longer"]
     assert [one.key for one in planned.derived] == ["drawn"]
     everywhere(db, config, project)
     assert [row.key for row in memories.listing(db, Scope("other-1"))] == ["own"]
     drawn = memories.find(db, space, "drawn")
     assert drawn is not None and drawn.state == "suppressed"
-    assert traces(config.home, [b"belisk", b"longer"]) == []
+    assert traces(config.home, [b"belisk", b"longer", "vault word is obеlisk".encode()[-9:]]) == []
 
 
 @pytest.mark.parametrize("verb", ["delete", "reject"])
@@ -363,6 +382,28 @@ def test_a_call_that_waited_for_its_result_is_forgotten_and_does_not_wait_again(
     assert take(db, config, [call]).left_out == {"forgotten": 1}
 
 
+def test_a_copy_of_a_transcript_does_not_bring_a_waiting_call_again(
+    db: Connection, config: Config, project: str, own_home: Path
+) -> None:
+    call = {"type": "tool_use", "id": "toolu_8", "name": "Bash", "input": {"command": f"echo '{VALUE}'"}}
+    record = {
+        "uuid": "u8",
+        "timestamp": "2026-09-21T14:13:20.000Z",
+        "sessionId": "s8",
+        "type": "assistant",
+        "message": {"role": "assistant", "id": "m8", "content": [call]},
+    }
+    reader = reading.Reader(db, T0, lambda event: event, config)
+    first, copy = own_home / "s8.jsonl", own_home / "copy.jsonl"
+    for path in (first, copy):
+        path.write_text(json.dumps(record) + "\n")
+    reading.catch_up(reader, first)
+    assert list(events.open_calls(db, str(first))) == ["toolu_8"]
+    everywhere(db, config, project)
+    reading.catch_up(reader, copy)
+    assert (events.open_calls(db, str(first)), events.open_calls(db, str(copy))) == ({}, {})
+
+
 def test_what_a_reader_and_a_session_remember_is_forgotten_too(db: Connection, config: Config, project: str) -> None:
     sessions.entitle(db, "s1", f"On how {VALUE}")
     sessions.keep_reading(db, sessions.Reading("/t.jsonl", "s1", 1, 9, "", {"queue": [[1, SECRET]], "cwd": "/x"}), T0)
@@ -370,3 +411,39 @@ def test_what_a_reader_and_a_session_remember_is_forgotten_too(db: Connection, c
     read = sessions.reading(db, "/t.jsonl")
     assert read is not None and dict(read.state) == {"queue": [[1, ""]], "cwd": "/x"}
     assert traces(config.home) == []
+
+
+def test_rows_that_moved_when_a_page_was_split_leave_nothing_behind(
+    db: Connection, config: Config, project: str
+) -> None:
+    chance = random.Random(0)
+    order = list(range(160))
+    chance.shuffle(order)
+    ids = [take_plain(db, config, n) for n in order]
+    pairs = list(zip(ids, order, strict=True))
+    chance.shuffle(pairs)
+    for event, n in pairs:
+        found = memories.find(db, f"project.{project}", KEY if n % 2 else "fact.twin")
+        assert found is not None
+        quote = (VALUE if n % 2 else "granite") + f" {n}" * chance.randint(5, 300)
+        memories.add_evidence(db, found.version_id, [(event, quote, "s5")])
+    assert everywhere(db, config, project) == "done"
+    assert traces(config.home) == []
+
+
+def take_plain(db: Connection, config: Config, n: int) -> int:
+    told = event_of(prompt(f"plain words {n}", session="s5", prompt_id=f"q{n}"), at_ms=T0 + n)
+    take(db, config, [told])
+    return events.id_of_key(db, told.key) or 0
+
+
+@pytest.mark.parametrize("room", ["deep in the body", "in the excerpt alone"])
+def test_a_text_is_found_in_the_body_and_where_that_is_gone_in_the_excerpt(
+    db: Connection, config: Config, project: str, room: str
+) -> None:
+    output = f"{'lorem ipsum ' * 600}{VALUE}{' dolor' * 600}" if room == "deep in the body" else VALUE
+    take(db, config, [event_of(bash("cat notes", output, use="toolu_9", session="s3"))])
+    if room == "in the excerpt alone":
+        assert upkeep.bound_size(db, 0) == 1
+    planned = gate.plan(db, f"project.{project}", KEY, writer(project))
+    assert planned.event_kinds == {"prompt": 1, "tool_call": 1}

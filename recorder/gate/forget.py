@@ -121,7 +121,8 @@ def _begin(db: Connection, planned: Plan, writer: Writer, why: str | None, unrea
 def _deny(db: Connection, planned: Plan, writer: Writer) -> None:
     by, now_ms = writer.actor, writer.now_ms
     waiting = holding.open_calls(db, planned.words)
-    names = [name for event in (*_all(db, planned.events), *waiting) for name in denials.names(event)]
+    names = [name for event in _all(db, planned.events) for name in denials.names(event)]
+    names += [name for call in waiting for name in denials.names(call)]
     records = [*erase.marks(db, planned.events), *(call.uuid for call in waiting if call.uuid)]
     denials.deny(db, "event", names, actor=by, reason=None, now_ms=now_ms)
     denials.deny(db, "record", records, actor=by, reason=None, now_ms=now_ms)

@@ -10,13 +10,11 @@ from recorder.errors import Conflict, NotFound
 from recorder.gate.address import standing_at
 from recorder.gate.verbs import DERIVED
 from recorder.gate.writer import Writer, address_of, only_a_person
-from recorder.models import Memory
+from recorder.models import EventKind, Memory
 from recorder.recall import fence
 from recorder.store import erase, events, holding, memories, relations
 from recorder.store.db import Connection
 from recorder.store.holding import Words
-
-INJECTION = "injection"
 
 Dead = tuple[int, int, bool]
 """A version that goes, its memory, and whether it is the current one."""
@@ -83,7 +81,7 @@ def plan_events(db: Connection, event_ids: Sequence[int], writer: Writer) -> Pla
     found |= set(holding.of_turns(db, holding.words(own), sorted(found)))
     lost = [value for one in _memories(db, holding.standing_on(db, sorted(found))) for value in _said(db, one.id)[0]]
     sought = holding.words(_shown([*own, *lost]))
-    found |= set(holding.events(db, sought, kind=INJECTION))
+    found |= set(holding.events(db, sought, kind=EventKind.INJECTION))
     subject = ",".join(f"e{event.id}" for event in asked)
     return _planned(db, subject, sought, (), None, [event.id for event in asked], found, (), newest)
 
@@ -132,7 +130,7 @@ def renewed(db: Connection, planned: Plan) -> Plan:
             raise Conflict(f"{planned.subject} was changed meanwhile: look at it again")
     newest = events.last_id(db), memories.last_version(db)
     after_event, after_version = planned.seen_to
-    kind = INJECTION if stands is None else None
+    kind = EventKind.INJECTION if stands is None else None
     found = {*planned.events, *holding.events(db, planned.words, after_id=after_event, kind=kind)}
     saying = planned.saying
     if stands is not None:
