@@ -165,3 +165,29 @@ def test_reindex_brings_recall_back_after_every_index_is_gone(terminal: Terminal
     assert not any(terminal.ok("search", question)["hits"] for question in asked)
     terminal.ok("reindex")
     assert [[hit["id"] for hit in terminal.ok("search", question)["hits"]] for question in asked] == before
+
+
+def test_what_is_forgotten_stays_away_after_an_old_backup_and_an_old_export(terminal: Terminal, tmp_path: Path) -> None:
+    secret, twin = "Ada lives at nine Larch Street", "Ada likes her tea without milk"
+    terminal.ok("remember", "project", "ada.home", secret)
+    terminal.ok("remember", "project", "ada.tea", twin)
+    made = terminal.ok("backup", str(tmp_path / "copies"))
+    old = tmp_path / "old.json"
+    terminal.ok("export", str(old))
+    kept = old.read_bytes()
+    terminal.ok("forget", "project", "ada.home", "--yes")
+    old.write_bytes(kept)  # as if it had lain elsewhere
+
+    told = terminal.ok("restore-backup", made["path"])
+    assert told["again"]["memories_forgotten"] == 1 and told["again"]["events_forgotten"] >= 1
+    for words in (("import", str(old)), ("import", str(old), "--mode", "skip")):
+        assert terminal.ok(*words)["counts"]["refused"] == 1
+    hits = [hit["text"] for hit in terminal.ok("search", "Ada Larch Street tea milk")["hits"]]
+    assert twin in hits and secret not in hits
+    assert terminal.run("get", "project", "ada.home").code == 1
+    again = terminal.ok("export", str(tmp_path / "new.json"))
+    assert again["memories"] and b"Larch Street" not in (tmp_path / "new.json").read_bytes()
+    assert b"Larch Street" not in b"".join(path.read_bytes() for path in terminal.home.glob("recorder.db*"))
+    assert terminal.ok("audit", "verify")["state"] == "pass"
+    fresh = terminal.ok("remember", "project", "ada.job", "Ada works on the recorder")
+    assert fresh
