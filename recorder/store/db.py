@@ -62,6 +62,7 @@ def connect(path: Path) -> Connection:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         db = apsw.Connection(str(path))
         _wait_when_busy(db)
+        _plan_once(db)
         db.execute(PRAGMAS).get  # fetched to the end: execute alone stops at the first row, which journal_mode gives
         _load_vec(db)
         _migrate(db)
@@ -91,6 +92,12 @@ def _wait_when_busy(db: Connection) -> None:
     db.set_busy_handler(busy)
 
 
+def _plan_once(db: Connection) -> None:
+    """Keep the plan of a statement whatever it is bound to: planned anew for each value, a look at one memory took 60 µs
+    in place of 4. https://sqlite.org/queryplanner-ng.html, "query planner stability guarantee"."""
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+
+
 def _remedy(path: Path, error: Exception) -> str:
     if isinstance(error, DAMAGE):
         return "Move it away to begin anew, or restore a backup"
@@ -107,6 +114,7 @@ def connect_readonly(path: Path) -> Connection:
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         _wait_when_busy(db)
+        _plan_once(db)
         db.execute("pragma query_only = on")
         _load_vec(db)
         db.execute("select count(*) from sqlite_schema").get

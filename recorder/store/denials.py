@@ -88,6 +88,8 @@ def _says_forgotten(db: Connection, event: Event) -> bool:
 
 def of_value(db: Connection, value: str) -> list[int]:
     """When the value was forgotten, for each rule that says so."""
+    if not digests.any_key(db, PURPOSE):
+        return []
     forms = [f"value:{form}" for form in {canonical(value), shape(value)}]
     rows = db.execute(
         "select created_ms from deny_rules where what = 'value' and digest in (select value from json_each(?))",

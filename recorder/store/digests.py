@@ -19,6 +19,11 @@ def of(db: Connection, purpose: str, text: str, now_ms: int) -> str:
     return _digest(db.last_insert_rowid(), secret, text)
 
 
+def any_key(db: Connection, purpose: str) -> bool:
+    """Whether anything was ever signed for a purpose: where nothing was, nothing can match."""
+    return bool(list(db.execute("select 1 from keys where purpose = ? limit 1", (purpose,))))
+
+
 def under_every_key(db: Connection, purpose: str, texts: list[str]) -> dict[str, str]:
     """Digest → text, of every text under every key of the purpose: rows may have been made under an older one."""
     keys = list(db.execute("select id, secret from keys where purpose = ?", (purpose,)))

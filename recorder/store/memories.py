@@ -211,7 +211,7 @@ def add_version(
     db: Connection, memory_id: int, proposal: Proposal, *, trust: Trust, channel: Channel, now_ms: int
 ) -> int:
     """Make the proposal the memory's current version and retire the one before; its id."""
-    old = next(iter(db.execute("select version_id from memories where id = ?", (memory_id,))))[0]
+    old, state = next(iter(db.execute("select version_id, state from memories where id = ?", (memory_id,))))
     number = next(
         iter(db.execute("select coalesce(max(version), 0) from memory_versions where memory_id = ?", (memory_id,)))
     )[0]
@@ -219,7 +219,8 @@ def add_version(
     if old is not None:
         db.execute("update memory_versions set retired_ms = ? where id = ?", (now_ms, old))
     db.execute("update memories set version_id = ? where id = ?", (version_id, memory_id))
-    set_state(db, memory_id, State.ACTIVE, None, None)
+    if state != State.ACTIVE:
+        set_state(db, memory_id, State.ACTIVE, None, None)
     return version_id
 
 

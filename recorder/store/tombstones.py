@@ -71,6 +71,8 @@ def lay(
 
 def matching(db: Connection, scopes: Iterable[str], key: str, value: str) -> list[Tombstone]:
     """The tombstones that refuse the value under the key in one of the scopes, the oldest first."""
+    if not digests.any_key(db, PURPOSE):
+        return []
     same_value = json.dumps(list(digests.under_every_key(db, PURPOSE, [canonical(value), shape(value)])))
     same_key = json.dumps(list(digests.under_every_key(db, PURPOSE, [canonical(key)])))
     rows = db.execute(
