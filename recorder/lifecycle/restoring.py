@@ -152,12 +152,14 @@ def _decide_again(live: Connection, ready: Connection, chosen: Backup, now_ms: i
         again["tombstones"], again["deny_rules"] = carry.refusals(live, ready, numbers)
         again["pauses"] = carry.pauses(live, ready)
         again["sessions_off"] = carry.sessions_off(live, ready)
-        again["findings_resolved"] = carry.findings(live, ready)
-        again.update(carry.memories(live, ready, now_ms))
+        whole = carry.is_beginning(live, ready)
+        again["findings_resolved"] = carry.findings(live, ready) if whole else 0
+        again.update(carry.memories(live, ready, now_ms, same_line=whole))
         again["events_forgotten"], again["values_forgotten"] = carry.erase_denied(ready, now_ms)
         carry.copies_noted(live, ready)
         carry.forgets(live, ready)
-        whole = carry.audit(live, ready)
+        if whole:
+            carry.audit(live, ready)
         writer = Writer(Channel.PERSON, "terminal", Scope(None), now_ms)
         # The row that names the backup and, where rows are lost, the last one of them.
         told = f"{chosen.manifest.sha256} over {carry.head(live)}"

@@ -70,14 +70,17 @@ def findings(live: Connection, older: Connection) -> int:
     return carried
 
 
-def memories(live: Connection, older: Connection, now_ms: int) -> Counter[str]:
+def memories(live: Connection, older: Connection, now_ms: int, *, same_line: bool) -> Counter[str]:
     """What was done since with memories the older one has too: one about which a person decided, or that was hidden,
-    stands as it stands now, with all its versions; one that was forgotten is erased."""
+    stands as it stands now, with all its versions; one that was forgotten is erased.
+
+    `same_line`: the older one is the beginning of the other, so that a number means the same memory in both.
+    """
     done: Counter[str] = Counter()
     for memory_id, created_ms, state, by in list(
         live.execute("select id, created_ms, state, deleted_by from memories order by id")
     ):
-        older_id = _same(live, older, memory_id, created_ms)
+        older_id = _same(live, older, memory_id, created_ms if same_line else None)
         if older_id is None:
             continue
         if state == State.FORGOTTEN:
@@ -150,26 +153,27 @@ def forgets(live: Connection, older: Connection) -> None:
         )
 
 
-def audit(live: Connection, older: Connection) -> bool:
-    """Let the older audit go on with the rows written since, where it is the beginning of the other. False when it is
-    not, or the other does not verify: then those rows are lost."""
+def is_beginning(live: Connection, older: Connection) -> bool:
+    """Whether the older one is what the other was once: its audit is the beginning of the other's, which verifies."""
+    last_id, last_digest = _last(older)
     if chain.verify(live).state == "fail":
         return False
-    columns = "id, at_ms, actor, channel, action, subject, detail_digest, reason, previous, digest"
-    last_id, last_digest = _last(older)
-    if last_id and not list(live.execute("select 1 from audit where id = ? and digest = ?", (last_id, last_digest))):
-        return False
-    if not last_id and list(live.execute("select 1 from audit limit 1")) == []:
+    if not last_id:
         return True
+    return bool(list(live.execute("select 1 from audit where id = ? and digest = ?", (last_id, last_digest))))
+
+
+def audit(live: Connection, older: Connection) -> None:
+    """Let the older audit, the beginning of the other, go on with the rows written since."""
+    columns = "id, at_ms, actor, channel, action, subject, detail_digest, reason, previous, digest"
     older.executemany(
         f"insert into audit ({columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        list(live.execute(f"select {columns} from audit where id > ? order by id", (last_id,))),
+        list(live.execute(f"select {columns} from audit where id > ? order by id", (_last(older)[0],))),
     )
     for row in live.execute("select id, purpose, secret, created_ms from keys where purpose in ('audit', 'export')"):
         older.execute(
             "insert into keys (id, purpose, secret, created_ms) values (?, ?, ?, ?) on conflict do nothing", row
         )
-    return True
 
 
 def head(db: Connection) -> str:
@@ -183,7 +187,7 @@ def _last(db: Connection) -> tuple[int, str]:
     return 0, ""
 
 
-def _same(live: Connection, older: Connection, memory_id: int, created_ms: int) -> int | None:
+def _same(live: Connection, older: Connection, memory_id: int, created_ms: int | None) -> int | None:
     """The memory in the older one that this one is."""
     if list(older.execute("select 1 from memories where id = ? and created_ms = ?", (memory_id, created_ms))):
         return memory_id

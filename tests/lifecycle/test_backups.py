@@ -158,6 +158,30 @@ def test_a_restored_backup_is_the_store_as_it_was_and_what_was_there_is_kept(tmp
     assert audit.verify(db).state == "pass" and result.audit == "whole"
 
 
+def test_the_audit_of_what_was_done_since_is_kept(tmp_path: Path) -> None:
+    db = furnished(tmp_path)
+    found = made(db, tmp_path / "copies")
+    gate.delete(db, SPACE_A, "decision.deploy", person(now_ms=LATER + 1))
+    before = list(db.execute("select id, digest from audit order by id"))
+    put_back(tmp_path, found)
+    after = list(db.execute("select id, digest from audit order by id"))
+    assert after[: len(before)] == before and len(after) == len(before) + 1
+    assert list(db.execute("select action from audit order by id desc limit 1")) == [("restored_backup",)]
+
+
+def test_a_backup_of_another_home_leaves_a_gap_that_is_said(tmp_path: Path) -> None:
+    other = furnished(tmp_path / "other")
+    found = made(other, tmp_path / "copies")
+    db = opened(tmp_path)
+    add_memory(db, A, "fact.host", DROPPED)
+    gate.reject(db, SPACE_A, "fact.host", person(now_ms=LATER + 1), reason="no")
+    result = put_back(tmp_path, found)
+    assert result.audit == "gap" and audit.verify(db).state == "pass"
+    assert list(db.execute("select action from audit order by id desc limit 1")) == [("restored_backup_gap",)]
+    # What was rejected here is refused among the memories of the other home too.
+    assert gate.tell(db, proposal(DROPPED), agent(now_ms=LATER + 2 * DAY_MS)).action == "refused"
+
+
 def test_a_reader_in_the_middle_of_something_sees_the_old_content_to_its_end(tmp_path: Path) -> None:
     db = furnished(tmp_path)
     found = made(db, tmp_path / "copies")

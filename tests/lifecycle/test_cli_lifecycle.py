@@ -83,7 +83,7 @@ def answers(home: Path) -> bool:
         return False
 
 
-def test_a_backup_is_restored_while_a_worker_runs_and_its_spool_is_taken_in_afterwards(terminal: Terminal) -> None:
+def test_a_backup_is_restored_while_a_worker_runs(terminal: Terminal) -> None:
     made = terminal.ok("backup")
     terminal.ok("remember", "project", "learnt.since", "Learnt after the backup")
     terminal.ok("delete", "project", "learnt.since")
@@ -101,14 +101,18 @@ def test_a_backup_is_restored_while_a_worker_runs_and_its_spool_is_taken_in_afte
         worker.wait()
     assert Path(told["before"]).exists() and told["audit"] == "whole"
     assert terminal.run("get", "project", "learnt.since").code == 1
-    (found.spool / "new" / "later.json").write_text(
-        json.dumps(prompt("waited in the spool", prompt_id="p9", cwd=str(terminal.project)))
-    )
-    terminal.ok("drain")
-    with_it = [event.text for event in events.listing(terminal.db(), kind="prompt")]
-    assert "waited in the spool" in with_it
     assert terminal.ok("audit", "verify")["state"] == "pass"
     assert "learnt.since" not in "".join(path.read_text() for path in found.brief_dir.glob("*.txt"))
+
+
+def test_what_waits_in_the_spool_is_taken_in_after_a_restore(terminal: Terminal) -> None:
+    made = terminal.ok("backup")
+    waiting = prompt("waited in the spool", prompt_id="p9", cwd=str(terminal.project))
+    (terminal.home / "spool" / "new" / "later.json").write_text(json.dumps(waiting))
+    terminal.ok("restore-backup", made["path"])
+    assert (terminal.home / "spool" / "new" / "later.json").exists()
+    terminal.ok("drain")
+    assert "waited in the spool" in [event.text for event in events.listing(terminal.db(), kind="prompt")]
 
 
 def test_another_process_that_reads_sees_what_was_restored(terminal: Terminal) -> None:

@@ -15,7 +15,7 @@ from recorder.errors import FileRefused
 from recorder.lifecycle import export, shape
 from recorder.models import Channel, Project, Scope
 from recorder.recall import rank
-from recorder.store import audit, memories, projects
+from recorder.store import audit, denials, erase, events, memories, projects
 from recorder.store.db import connect, transaction
 from tests.lifecycle.homes import (
     DEPLOY,
@@ -34,7 +34,7 @@ from tests.lifecycle.homes import (
     proposal,
     values,
 )
-from tests.memory_samples import NOW_MS, A, B, add_memory, opened
+from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
 
 def edited(path: Path, change: Callable[[Any], None]) -> Path:
@@ -144,6 +144,25 @@ def test_an_old_export_revives_nothing_that_was_decided_since(tmp_path: Path, ho
         active = [value for value, trust, state in values(db).values() if state == "active" and trust != "rejected"]
         assert DROPPED not in active and DEPLOY in active
         assert not list(db.execute("select 1 from findings"))
+
+
+@pytest.mark.parametrize("rule", ["event", "record"])
+def test_what_stands_on_a_forgotten_event_does_not_come_back(tmp_path: Path, rule: str) -> None:
+    db = opened(tmp_path)
+    private, plain = add_event(db, A, "Ada lives at nine Larch Street"), add_event(db, A, DEPLOY)
+    home = add_memory(db, A, "ada.home", "Ada lives at nine Larch Street", cites=[private])
+    add_memory(db, A, "decision.deploy", DEPLOY, cites=[plain])
+    path = exported(db, tmp_path / "e.json")
+    (event,) = events.get(db, [private])
+    with transaction(db):
+        erase.erase_memory(db, home.id, "person", LATER)
+        denials.deny(
+            db, rule, [event.key if rule == "event" else str(event.uuid)], actor="x", reason=None, now_ms=LATER
+        )
+    summary = imported(db, path)
+    assert summary.own and summary.reasons == {f"{SPACE_A}/ada.home": "forgotten"}
+    assert list(values(db)) == [f"{SPACE_A}/decision.deploy"]
+    assert list(db.execute("select action, reason from audit where action = 'refused'")) == [("refused", "forgotten")]
 
 
 def test_an_old_export_revives_nothing_under_a_project_that_took_the_other_in(tmp_path: Path) -> None:
