@@ -93,8 +93,8 @@ def _wait_when_busy(db: Connection) -> None:
 
 
 def _plan_once(db: Connection) -> None:
-    """Keep the plan of a statement whatever it is bound to: planned anew for each value, a look at one memory took 60 µs
-    in place of 4. https://sqlite.org/queryplanner-ng.html, "query planner stability guarantee"."""
+    """Keep the plan of a statement whatever it is bound to: planned anew for each value, a look at one memory took
+    60 µs in place of 4. https://sqlite.org/queryplanner-ng.html, "query planner stability guarantee"."""
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
