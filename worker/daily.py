@@ -42,7 +42,7 @@ def back_up(db: Connection, config: Config, now_ms: int) -> bool:
         with transaction(db):
             jobs.bump(db, copies.SKIPPED, 1, now_ms, str(error))
         return False
-    backup.prune(folder, config.backup.keep_daily, config.backup.keep_weekly)
+    backup.prune(db, folder, config.backup.keep_daily, config.backup.keep_weekly)
     return True
 
 

@@ -160,7 +160,7 @@ def kept(created_ms: Iterable[int], keep_daily: int, keep_weekly: int) -> set[in
     return stay
 
 
-def prune(folder: Path, keep_daily: int, keep_weekly: int) -> int:
+def prune(db: Connection, folder: Path, keep_daily: int, keep_weekly: int) -> int:
     """Remove what the schedule made and keeps no longer; how many. Nothing else in the folder is touched."""
     made = [backup for backup in listing(folder) if backup.manifest.made_by == "schedule"]
     stay = kept((backup.manifest.created_ms for backup in made), keep_daily, keep_weekly)
@@ -169,6 +169,9 @@ def prune(folder: Path, keep_daily: int, keep_weekly: int) -> int:
         # The manifest last: what is left of a removal that was cut short is still known for ours.
         backup.path.unlink(missing_ok=True)
         backup.path.with_suffix(".json").unlink(missing_ok=True)
+    if gone:
+        with transaction(db):
+            copies.unnote(db, [backup.path for backup in gone])
     return len(gone)
 
 

@@ -61,7 +61,7 @@ def write(db: Connection, path: Path, *, project_id: str | None, now_ms: int) ->
         plain = as_json(found)
         signed = canonical(plain)
         signature = digests.of(db, PURPOSE, _signed(signed), now_ms)
-        copies.note(db, path.resolve(), "export", now_ms)
+        copies.note(db, path, "export", now_ms)
     seal = {"sha256": hashlib.sha256(signed).hexdigest(), "signature": signature.partition(":")[2]}
     file = {"recorder_export": FORMAT, "content": plain, "seal": seal}
     _write(path, json.dumps(file, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace"))

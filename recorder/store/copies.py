@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from recorder.store.db import Connection, checkpoint
@@ -68,8 +69,13 @@ def note(db: Connection, path: Path, what: str, now_ms: int) -> None:
     db.execute(
         "insert into copies (path, what, made_ms) values (?, ?, ?)"
         " on conflict (path) do update set what = excluded.what, made_ms = excluded.made_ms",
-        (str(path), what, now_ms),
+        (str(path.resolve()), what, now_ms),
     )
+
+
+def unnote(db: Connection, paths: Iterable[Path]) -> None:
+    """These copies are gone."""
+    db.executemany("delete from copies where path = ?", [(str(path.resolve()),) for path in paths])
 
 
 def noted(db: Connection, what: str) -> list[str]:

@@ -57,6 +57,13 @@ def test_a_backup_is_whole_private_and_told_by_its_manifest(tmp_path: Path) -> N
     assert sorted(path.suffix for path in (tmp_path / "copies").iterdir()) == [".db", ".json"]
 
 
+def test_where_copies_were_put_is_known_by_their_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = furnished(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    found = made(db, Path("here"))
+    assert copies.noted(db, "backup") == [str(tmp_path.resolve() / "here" / found.path.name)]
+
+
 def test_a_backup_made_while_others_write_is_of_one_moment(tmp_path: Path) -> None:
     opened(tmp_path).close()
     stop = threading.Event()
@@ -132,7 +139,8 @@ def test_only_what_the_schedule_made_is_ever_removed(tmp_path: Path) -> None:
     old = [made(db, folder, now_ms=NOW_MS + n * DAY_MS, made_by="schedule") for n in range(3)]
     (folder / "settings.json").write_text("{}")
     (folder / "recorder-20200101T000000000Z.json").write_text("{}")
-    assert backup.prune(folder, 1, 0) == 2
+    assert backup.prune(db, folder, 1, 0) == 2
+    assert copies.noted(db, "backup") == [str(own.path), str(old[2].path)]
     left = {path.name for path in folder.iterdir()}
     assert left == {
         own.path.name,
