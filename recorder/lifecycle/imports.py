@@ -27,10 +27,10 @@ BECAME = {"superseded": "created", "corroborated": "unchanged"}
 
 @dataclass(slots=True)
 class Summary:
-    """What became of the memories of a file.
+    """What became of the memories of a file. `own`: it came in as it was.
 
-    `created`, `unchanged`, `finding`, `refused`, `left_out`: how many. `restored`: it came back as it was. `reasons`:
-    address → why it was refused.
+    `counts`: how many were created, unchanged, left_out, refused, or became a finding. `reasons`: address → why it was
+    refused.
     """
 
     own: bool
@@ -91,26 +91,20 @@ def take(
         return summary
     standing = [entry for entry in entries if dump.id_at(db, entry.namespace, entry.key) is not None]
     missing = [entry for entry in entries if dump.id_at(db, entry.namespace, entry.key) is None]
-    # A home that holds nothing yet takes it all in one step: half of it would be a home that holds something.
-    for batch in _batches(missing, len(missing) or 1 if fresh else BATCH):
+    if fresh:
+        # All of it in one step: half of it would be a home that holds something, which takes nothing over.
         with transaction(db):
-            for entry in batch:
-                _store(room, entry, summary)
-            for entry in batch:
-                memory_id = dump.id_at(db, entry.namespace, entry.key)
-                if memory_id is not None:
-                    load.settle_suppressed(db, memory_id, entry)
-            if fresh:
-                _take_decisions(room, found.content, summary)
-    if fresh and not missing:
-        with transaction(db):
+            _store(room, missing, summary)
             _take_decisions(room, found.content, summary)
+            _finish(room, missing, found, summary)
+        return summary
+    for start in range(0, len(missing), BATCH):
+        with transaction(db):
+            _store(room, missing[start : start + BATCH], summary)
     for entry in standing:
         _merge(room, entry, summary)
     with transaction(db):
-        _link(room, found.content, summary)
-        writer = gate.Writer(Channel.PERSON, actor, Scope(None), now_ms)
-        audited(db, writer, "imported", "export", found.seal.sha256, None)
+        _finish(room, missing, found, summary)
     return summary
 
 
@@ -150,16 +144,31 @@ def _namespace(room: Room, namespace: str) -> str:
     return f"{head}{dot}{room.project_of.get(name, name)}{more}{below}" if head in ("project", "claude") else namespace
 
 
-def _store(room: Room, entry: Entry, summary: Summary) -> None:
-    """Put a memory where nothing stands, as it was, unless something here says no."""
-    why = _misplaced(entry) or _barred(room, entry)
-    clean = None if why else _without_denied(room.db, entry)
-    if clean is None:
-        _refuse(room, entry, why or "forgotten", summary)
-        return
-    load.write(room.db, clean)
-    audited(room.db, room.writer(clean), "imported", f"{clean.namespace}/{clean.key}", clean.in_force.value, None)
-    summary.count("created")
+def _store(room: Room, entries: Sequence[Entry], summary: Summary) -> None:
+    """Put memories where nothing stands, as they were, unless something here says no."""
+    for entry in entries:
+        why = _misplaced(entry) or _barred(room, entry)
+        clean = None if why else _without_denied(room.db, entry)
+        if clean is None:
+            _refuse(room, entry, why or "forgotten", summary)
+            continue
+        load.write(room.db, clean)
+        audited(room.db, room.writer(clean), "imported", f"{clean.namespace}/{clean.key}", clean.in_force.value, None)
+        summary.count("created")
+
+
+def _finish(room: Room, stored: Sequence[Entry], found: Read, summary: Summary) -> None:
+    """What takes two memories, once all of them are there; and the row of the audit that names the file."""
+    for entry in stored:
+        memory_id = dump.id_at(room.db, entry.namespace, entry.key)
+        if memory_id is not None:
+            load.settle_suppressed(room.db, memory_id, entry)
+    for link in found.content.relations:
+        ends = [dump.id_at(room.db, _namespace(room, end.namespace), end.key) for end in (link.source, link.target)]
+        if ends[0] is not None and ends[1] is not None:
+            summary.relations += load.add_link(room.db, ends[0], ends[1], link)
+    writer = gate.Writer(Channel.PERSON, room.actor, Scope(None), room.now_ms)
+    audited(room.db, writer, "imported", "export", found.seal.sha256, None)
 
 
 def _misplaced(entry: Entry) -> str | None:
@@ -313,15 +322,3 @@ def _tell(room: Room, entry: Entry, summary: Summary) -> None:
         summary.refuse(f"{entry.namespace}/{entry.key}", outcome.reason)
     else:
         summary.count(BECAME.get(outcome.action, outcome.action))
-
-
-def _link(room: Room, content: Content, summary: Summary) -> None:
-    for link in content.relations:
-        ends = [dump.id_at(room.db, _namespace(room, end.namespace), end.key) for end in (link.source, link.target)]
-        if ends[0] is not None and ends[1] is not None:
-            summary.relations += load.add_link(room.db, ends[0], ends[1], link)
-
-
-def _batches(entries: Sequence[Entry], size: int) -> Iterator[Sequence[Entry]]:
-    for start in range(0, len(entries), size):
-        yield entries[start : start + size]
