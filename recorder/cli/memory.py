@@ -532,7 +532,7 @@ def list_findings(
                 f["kind"],
                 f"{f['namespace']}/{f['key']}",
                 f["value"],
-                f["proposal"].get("value", ""),
+                f["proposal"].get("value") or f["other_value"] or "",
                 f["reason"],
             )
             for f in found
