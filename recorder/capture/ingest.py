@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 from recorder.capture import excerpt, project
 from recorder.config import Config
@@ -42,10 +42,13 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A redacted event with its words and its packed body: all that needs no database. `given` is as it came."""
+    """A redacted event with its words and its packed body: all that needs no database.
 
-    given: Event
+    `cwd` is the folder as it came: what redaction leaves of a path may be another's.
+    """
+
     event: Event
+    cwd: str | None
     excerpt: str
     narrow: str
     files: list[tuple[str, str]]
@@ -73,7 +76,7 @@ def make_ready(batch: Sequence[Event], redact: Callable[[Event], Event]) -> list
     words = [excerpt.excerpt(event) for event in clean]
     packed = [events.encode(event.body, said) for event, said in zip(clean, words, strict=True)]
     return [
-        Ready(given, event, said, excerpt.narrow(event), excerpt.files(event), body)
+        Ready(event, given.cwd, said, excerpt.narrow(event), excerpt.files(event), body)
         for given, event, said, body in zip(batch, clean, words, packed, strict=True)
     ]
 
@@ -111,8 +114,7 @@ def store(
     """
     left_out: Counter[str] = Counter()
     resolver = _Resolver(db, config, now_ms)
-    # By the folder as it came: what redaction leaves of a path may be another's.
-    placed = [_Placed(ready, ready.event, resolver.project_id(ready.given)) for ready in batch]
+    placed = [_Placed(ready, ready.event, resolver.project_id(ready.event, ready.cwd)) for ready in batch]
     with transaction(db):
         closed_to = _closed_to(db)
         scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
@@ -139,12 +141,12 @@ class _Resolver:
         self.known: dict[tuple[str, str | None, bool], str | None] = {}
         self.first: dict[str, str | None] = {}
 
-    def project_id(self, event: Event) -> str | None:
+    def project_id(self, event: Event, cwd: str | None) -> str | None:
         if event.session_id not in self.first:
             session = sessions.get(self.db, event.session_id)
-            self.first[event.session_id] = (session.first_cwd if session else None) or event.cwd
+            self.first[event.session_id] = (session.first_cwd if session else None) or cwd
         first_cwd = self.first[event.session_id]
-        cwd = event.cwd or first_cwd
+        cwd = cwd or first_cwd
         if cwd is None:
             return None
         register = event.kind is EventKind.SESSION_START or cwd == first_cwd
@@ -213,7 +215,9 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
 def _says_where(event: Event, session_id: str) -> bool:
     """Whether the event knows the session's transcript: a hook does; a file may hold copies of other sessions."""
     named = event.transcript_path
-    return named is not None and (event.source is Source.HOOK or PurePath(named).stem == session_id)
+    if named is None or event.source is Source.HOOK:
+        return named is not None
+    return os.path.splitext(os.path.basename(named))[0] == session_id  # a tenth of the time of PurePath.stem
 
 
 def _store_all(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -104,7 +104,7 @@ def steps(reader: Reader, path: Path, session_id: str | None = None) -> Iterator
     while True:
         piece = prepare(path, place, reader.redact, reader.source, believed=believed, final=reader.final)
         if piece.moved:
-            yield Step(piece.place.cursor.offset, piece, keep(reader, path, piece, session_id))
+            yield Step(piece.place.cursor.offset, piece, keep(reader, [(path, piece)], session_id))
         place = piece.place
         if piece.at_end:
             return
@@ -147,28 +147,28 @@ def prepare(
     )
 
 
-def keep(reader: Reader, path: Path, piece: Piece, session_id: str | None) -> ingest.Taken:
-    """Store a piece, and with it how far the file was read."""
-    name = str(path)
-    of_records = str(piece.place.cursor.state.get("session_id") or path.stem)
-    reading = sessions.Reading(
-        name,
-        session_id or of_records,
-        piece.inode,
-        piece.place.cursor.offset,
-        piece.prefix_hash,
-        piece.place.cursor.state,
-        piece.tail_hash,
-        reader.run_id,
-    )
+def keep(reader: Reader, pieces: Sequence[tuple[Path, Piece]], session_id: str | None = None) -> ingest.Taken:
+    """Store pieces of files in one commit, and with them how far each file was read."""
 
     def note() -> None:
-        sessions.keep_reading(reader.db, reading, reader.now_ms)
-        events.keep_open_calls(reader.db, name, piece.place.calls.values())
+        for path, piece in pieces:
+            place = piece.place
+            reading = sessions.Reading(
+                str(path),
+                session_id or str(place.cursor.state.get("session_id") or path.stem),
+                piece.inode,
+                place.cursor.offset,
+                piece.prefix_hash,
+                place.cursor.state,
+                piece.tail_hash,
+                reader.run_id,
+            )
+            sessions.keep_reading(reader.db, reading, reader.now_ms)
+            events.keep_open_calls(reader.db, str(path), place.calls.values())
 
     return ingest.store(
         reader.db,
-        piece.ready,
+        [ready for _, piece in pieces for ready in piece.ready],
         now_ms=reader.now_ms,
         config=reader.config,
         but_turn=reader.but_turn,
