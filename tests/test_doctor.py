@@ -94,6 +94,8 @@ def test_what_hooks_missed_is_healed_from_the_transcript_and_counted(
 
 def test_a_session_of_which_no_hook_spoke_is_named(db: Connection, config: Config, own_home: Path) -> None:
     folder = str(project_folder(own_home))
+    with transaction(db):
+        health.record_since(db, T0)
     take(db, config, [replace(event_of(bash("ls", cwd=folder)), source=Source.TRANSCRIPT)])
     assert "hooks silent in session s1" in said(checks(db, config), "bad")
 

@@ -7,17 +7,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from recorder import gate
-from recorder.capture import ingest, reading
+from recorder.capture import ingest, reading, transcript
 from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater
 from recorder.models import Job, Scope
-from recorder.store import events, jobs, sessions
+from recorder.store import events, health, jobs, sessions
 from recorder.store.db import Connection, transaction
 from worker.distil import distil
+from worker.reconcile import RECONCILE
 
 # What a turn may look back at, in events.
 LOOK_BACK = 200
+# Of a long transcript so much is read at once, about 4 MB each: what is live comes in between.
+PIECES_A_TURN = 2
+# In so much of a transcript stands where its session began.
+BEGINNING_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,13 @@ Handler = Callable[[Context, Job], str]
 def distil_turn(context: Context, job: Job) -> str:
     """Read the session's transcript to its end, then put what the turn teaches before the gate.
 
-    The outcome says what came of it: `empty`, or how many proposals were taken and refused.
+    What waits behind all else came by a backfill, and its transcript is the backfill's to read. The outcome says what
+    came of it: `empty`, or how many proposals were taken and refused.
     """
     db = context.db
     session_id, _, prompt_id = job.subject.partition("\n")
-    read_session(context, session_id, but_turn=job.subject)
+    if not job.behind:
+        read_session(context, session_id, but_turn=job.subject)
     if not context.config.distil.enabled:
         return "off"
     session = sessions.get(db, session_id)
@@ -77,8 +84,9 @@ def close_session(context: Context, job: Job) -> str:
     session = sessions.get(db, session_id)
     if session is None or session.off:
         return "nothing to close"
-    read_session(context, session_id)
-    session = sessions.get(db, session_id) or session
+    if not job.behind:
+        read_session(context, session_id)
+        session = sessions.get(db, session_id) or session
     silent_ms = int(context.config.worker.session_idle_minutes * 60_000)
     still_ms = session.last_ms + silent_ms - context.now_ms
     if session.closed_ms is None and still_ms > 0:
@@ -90,10 +98,46 @@ def close_session(context: Context, job: Job) -> str:
     return f"closed, {waiting} calls without a result" if waiting else "closed"
 
 
+def read_unspoken(context: Context, job: Job) -> str:
+    """Take in what stands in a transcript and no hook told of; its session is then closed as any other.
+
+    Raises: RetryLater after a few megabytes, for the rest.
+    """
+    db, path = context.db, Path(job.subject)
+    session = sessions.get(db, path.stem)
+    if session is not None and session.off:
+        return "off"
+    if not _recorded_there(context, path):
+        return "not of a folder where hooks are registered"
+    new = left = 0
+    for file in reading.session_files(path):
+        for step in reading.steps(_reader(context), file, path.stem):
+            new, left = new + step.taken.new, left + 1
+            if left == PIECES_A_TURN:
+                raise RetryLater(0)
+    if sessions.get(db, path.stem) is not None:
+        with transaction(db):
+            jobs.ask(db, ingest.CLOSE, path.stem, due_ms=context.now_ms, now_ms=context.now_ms, later=False)
+    return f"new {new}"
+
+
 HANDLERS: Mapping[str, Handler] = {
     ingest.DISTIL: distil_turn,
     ingest.CLOSE: close_session,
+    RECONCILE: read_unspoken,
 }
+
+
+def _recorded_there(context: Context, path: Path) -> bool:
+    """Whether the transcript is Claude Code's own, of a session that began where hooks are registered."""
+    since = health.recording_since(context.db)
+    if not reading.is_claudes(path, context.config) or not path.is_file():
+        return False
+    if health.EVERYWHERE in since:
+        return True
+    begun = transcript.read(path, transcript.Cursor(), open_calls={}, limit_bytes=BEGINNING_BYTES).events
+    cwd = next((event.cwd for event in begun if event.cwd), None)
+    return health.since_ms(since, cwd) is not None
 
 
 def read_session(context: Context, session_id: str, *, but_turn: str = "") -> int:

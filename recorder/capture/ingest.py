@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from recorder.capture import excerpt, project
 from recorder.config import Config
-from recorder.models import Event, EventKind, Source
+from recorder.models import Event, EventKind, PromptClass, Source
 from recorder.store import events, health, jobs, projects, sessions
 from recorder.store.db import Connection, transaction
 
@@ -17,8 +17,8 @@ from recorder.store.db import Connection, transaction
 SAME_CALL_MS = 60_000
 
 CLOSES_TURN = frozenset({EventKind.TURN_END, EventKind.API_ERROR})
-# What a hook carries too: from the transcript alone it was missed.
-CARRIED_BY_HOOKS = frozenset({EventKind.PROMPT, EventKind.TOOL_CALL})
+# A hook is run for each of these; for what is typed while Claude works, or starts with a slash, for some.
+HOOKED_PROMPTS = frozenset({None, PromptClass.TYPED, PromptClass.SDK})
 EMBEDDED = frozenset({EventKind.PROMPT, EventKind.ASSISTANT, EventKind.TOOL_CALL, EventKind.SUMMARY})
 
 # The same last words reach us from a hook and from the transcript.
@@ -286,17 +286,27 @@ def _copied(db: Connection, event: Event) -> int | None:
 
 def _missed_by_hooks(db: Connection, batch: Iterable[_Placed]) -> Callable[[Event], bool]:
     """Whether a hook should have carried an event: from when they were registered, else where one has spoken."""
-    since_ms = health.recording_since_ms(db)
-    hooked = sessions.with_hooks(db, {item.event.session_id for item in batch}) if since_ms is None else set()
+    since = health.recording_since(db)
+    hooked = sessions.with_hooks(db, {item.event.session_id for item in batch})
 
     def missed(event: Event) -> bool:
-        # A call that was refused or never valid has no hook to miss.
-        if event.source is Source.HOOK or event.ok is False or event.agent_id is not None:
+        if event.source is Source.HOOK or event.agent_id is not None or not _carried_by_hooks(event):
             return False
-        due = event.session_id in hooked if since_ms is None else event.at_ms >= since_ms
-        return due and event.kind in CARRIED_BY_HOOKS
+        since_ms = health.since_ms(since, event.cwd)
+        return event.session_id in hooked if since_ms is None else event.at_ms >= since_ms
 
     return missed
+
+
+def _carried_by_hooks(event: Event) -> bool:
+    """Whether a hook is run for such a thing for certain.
+
+    Source: client 2.1.197: none for a call that was refused, never valid or cut off, nor for local commands, `!bash`
+    and what the client itself puts in. Some of these have one, but the transcript does not say which.
+    """
+    if event.kind is EventKind.TOOL_CALL:
+        return event.ok is True
+    return event.kind is EventKind.PROMPT and event.klass in HOOKED_PROMPTS
 
 
 def _extra(event: Event) -> dict[str, str] | None:
