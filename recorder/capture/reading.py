@@ -19,6 +19,10 @@ EDGE_BYTES = 4096
 """Of a file's first bytes, and of the last ones before the offset, a hash is kept: the same file is known by them."""
 
 
+Read = Callable[..., transcript.Chunk]
+"""Reads the next span of a log as `transcript.read` does, which is called like it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """What reading a transcript needs: the database, the time, the redaction, the settings.
@@ -111,23 +115,34 @@ def steps(reader: Reader, path: Path, session_id: str | None = None) -> Iterator
 
 
 def start(db: Connection, path: Path) -> Place:
-    """Where to go on, or the beginning when the file is another one or shorter than what was read."""
+    """Where to go on, or the beginning when the file is another one or shorter than what was read.
+
+    Where the connection cannot write, the answer is the same and nothing is forgotten.
+    """
     known = sessions.reading(db, str(path))
     if known is None or not path.is_file():
         return Place()
     prefix, tail = _edges(path, known.offset)
     if path.stat().st_size < known.offset or prefix != known.prefix_hash or known.tail_hash not in (None, tail):
-        with transaction(db):
-            events.keep_open_calls(db, str(path), ())
+        if not db.pragma("query_only"):
+            with transaction(db):
+                events.keep_open_calls(db, str(path), ())
         return Place()
     return Place(transcript.Cursor(known.offset, known.state), events.open_calls(db, str(path)))
 
 
 def prepare(
-    path: Path, place: Place, redact: Callable[[Event], Event], source: Source, *, believed: bool, final: bool
+    path: Path,
+    place: Place,
+    redact: Callable[[Event], Event],
+    source: Source,
+    *,
+    believed: bool,
+    final: bool,
+    read: Read = transcript.read,
 ) -> Piece:
     """The next span of the file, redacted. `believed`: what it says of who typed counts."""
-    chunk = transcript.read(path, place.cursor, open_calls=place.calls, source=source, final=final)
+    chunk = read(path, place.cursor, open_calls=place.calls, source=source, final=final)
     moved = chunk.cursor.offset != place.cursor.offset or bool(chunk.events)
     found = chunk.events if believed else [_unsure(event) for event in chunk.events]
     prefix, tail = _edges(path, chunk.cursor.offset) if moved else ("", "")
