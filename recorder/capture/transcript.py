@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from recorder.capture import lenient, records
+from recorder.capture import lenient, persisted, prompts, records
 from recorder.capture.conversation import Conversation, Record
 from recorder.errors import TranscriptError
-from recorder.models import Event, Source
+from recorder.models import Event, EventKind, Source
 
 LIMIT_BYTES = 4 * 1024 * 1024
 LONGEST_LINE = 256 * 1024 * 1024
@@ -116,10 +116,12 @@ def _read(
                 _count(chunk, "unfinished")
                 break
         chunk.lines += 1
-        _take_line(chunk, conversation, line, str(path), offset, torn)
+        _take_line(chunk, conversation, line, path, offset, torn)
         offset += len(line)
         if chunk.at_end:
             break
+    if chunk.at_end and final:
+        chunk.events += prompts.left_in_queue(conversation, Record({}, b"", f"{path}:{offset}"))
     if torn.count:
         problems.append(f"{path}: {torn.count} pieces are not whole records, the first at byte {torn.first}")
     chunk.events = _timed(chunk.events, conversation, status.st_mtime_ns // 1_000_000)
@@ -139,16 +141,16 @@ class _Torn:
         self.count += 1
 
 
-def _take_line(chunk: Chunk, conversation: Conversation, line: bytes, path: str, offset: int, torn: _Torn) -> None:
+def _take_line(chunk: Chunk, conversation: Conversation, line: bytes, path: Path, offset: int, torn: _Torn) -> None:
     try:
         whole = lenient.loads(line)
     except ValueError:
         _take_pieces(chunk, conversation, line, path, offset, torn)
     else:
-        _take(chunk, conversation, whole, line.strip(), f"{path}:{offset}")
+        _take(chunk, conversation, whole, line, path, offset)
 
 
-def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: str, offset: int, torn: _Torn) -> None:
+def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: Path, offset: int, torn: _Torn) -> None:
     """Take a line that is not exactly one faultless record."""
     text = lenient.text_of(line).strip(_BLANK)
     if not text:
@@ -159,17 +161,24 @@ def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: st
             torn.at(at)
             _count(chunk, "torn")
         else:
-            _take(chunk, conversation, value, text[start:end].encode("utf-8", "replace"), f"{path}:{at}")
+            _take(chunk, conversation, value, text[start:end].encode("utf-8", "replace"), path, at)
 
 
-def _take(chunk: Chunk, conversation: Conversation, value: Any, raw: bytes, ref: str) -> None:
-    taken = records.take(conversation, Record(value, raw, ref)) if isinstance(value, dict) else "not_a_record"
+def _take(chunk: Chunk, conversation: Conversation, value: Any, raw: bytes, path: Path, at: int) -> None:
+    taken = (
+        records.take(conversation, Record(value, raw, f"{conversation.path}:{at}")) if isinstance(value, dict) else "not_a_record"
+    )
     if isinstance(taken, str):
         _count(chunk, taken)
     else:
         chunk.seen += 1
         chunk.taken += 1
-        chunk.events += taken
+        chunk.events += [_whole_output(event, path) for event in taken]
+
+
+def _whole_output(event: Event, path: Path) -> Event:
+    outside = event.kind is EventKind.TOOL_CALL and "persisted" in event.body
+    return persisted.filled(event, path) if outside else event
 
 
 def _values(text: str) -> Iterator[tuple[int, int, Any]]:
