@@ -60,7 +60,7 @@ Redact = Callable[[Sequence[str]], list[str]]
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What the gate did: created, corroborated, superseded, unchanged, finding, refused, deleted, restored,
-    approved or pinned."""
+    approved, pinned or given."""
 
     action: str
     memory: Memory | None = None
@@ -140,7 +140,7 @@ def tell(
 
     def keep_and_decide(db: Connection, clean: Proposal, writer: Writer) -> Outcome:
         with attempt(db):
-            said = _statement(db, clean.value, writer, session_id)
+            said = _statement(db, clean, writer, session_id)
             return _decide(db, replace(clean, evidence=(said,)), writer)
 
     return _judge(db, _redacted(proposal, redact), Writer(channel, actor, scope, now_ms), keep_and_decide)
@@ -284,12 +284,20 @@ def _create(db: Connection, proposal: Proposal, writer: Writer, trust: Trust, ci
     memory_id = memories.create(
         db,
         proposal,
-        scope_id=projects.scope_id(db, project_id or "user"),
+        scope_id=_scope_id(db, proposal.namespace, project_id),
         project_id=project_id,
         home_project_id=writer.scope.project_id if proposed_by_machine else None,
         now_ms=writer.now_ms,
     )
     return _version(db, memory_id, proposal, writer, trust, cited, "created")
+
+
+def _scope_id(db: Connection, namespace: str, project_id: str | None) -> int | None:
+    """The scope row something new lies in; none, so that a person alone sees it, for files of Claude's of which
+    nobody knows the project."""
+    if project_id is None and namespace.startswith("claude."):
+        return None
+    return projects.scope_id(db, project_id or "user")
 
 
 def _supersede(
@@ -358,6 +366,9 @@ def _version(
 
 
 def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: Writer, why: str) -> Outcome:
+    # A file that goes back and forth between two texts asks once.
+    if writer.channel is Channel.CLAUDE_AUTO and findings.raised(db, current.id, proposal.value):
+        return Outcome("unchanged", current, f"{why}: a finding says so already")
     findings.add(
         db,
         "conflict",
@@ -395,7 +406,7 @@ def delete(
     writer = Writer(channel, actor, scope, now_ms)
     why = _clean(reason, redact)
     with transaction(db):
-        current = _standing_at(db, namespace, key, scope, expected_version)
+        current = _standing_at(db, namespace, key, scope, expected_version, channel)
         if current.deleted:
             return Outcome("unchanged", current)
         if _may_not_touch(db, current, channel):
@@ -432,7 +443,7 @@ def restore(
     writer = Writer(channel, actor, scope, now_ms)
     why = _clean(reason)
     with transaction(db):
-        current = _standing_at(db, namespace, key, scope, None)
+        current = _standing_at(db, namespace, key, scope, None, channel)
         if not current.deleted:
             return Outcome("unchanged", current)
         if channel is not Channel.PERSON and memories.deleted_by(db, current.id) == Channel.PERSON.value:
@@ -545,8 +556,28 @@ def unlink(db: Connection, relation_id: int, *, channel: Channel, actor: str, sc
         _audit(db, writer, "unlinked", str(relation_id), found.relation, None)
 
 
-def _statement(db: Connection, said: str, writer: Writer, session_id: str | None) -> Evidence:
+def give(
+    db: Connection, namespace: str, key: str, project_id: str, *, channel: Channel, actor: str, now_ms: int
+) -> Outcome:
+    """Let what only a person saw, for want of a known project, be the project's from now on.
+
+    Raises: NotFound.
+    """
+    writer = Writer(channel, actor, Scope(project_id), now_ms)
+    with transaction(db):
+        current = memories.find(db, namespace, key)
+        if current is None or not namespace.startswith("claude."):
+            raise NotFound(f"there is no memory {namespace}/{key} of Claude's own files")
+        if current.project_id is not None:
+            return Outcome("unchanged", current)
+        memories.give(db, current.id, project_id, projects.scope_id(db, project_id))
+        projects.rescope_vectors(db, current.id)
+        return _noted(db, current, writer, "given", f"its project is known now: {project_id}")
+
+
+def _statement(db: Connection, proposal: Proposal, writer: Writer, session_id: str | None) -> Evidence:
     """What somebody said to the gate, kept as an event, so that a memory can point at it."""
+    said = proposal.value
     told = f"{writer.channel}:{writer.actor}:{writer.now_ms}:{said}"
     session = session_id or "gate"
     key = f"g:{session}:{sha256(told.encode('utf-8', 'backslashreplace')).hexdigest()[:24]}"
@@ -579,7 +610,7 @@ def _statement(db: Connection, said: str, writer: Writer, session_id: str | None
         db,
         event,
         project_id=project_id,
-        scope_id=projects.scope_id(db, project_id or "user"),
+        scope_id=_scope_id(db, proposal.namespace, project_id),
         received_ms=writer.now_ms,
         excerpt="",
         narrow="",
@@ -618,13 +649,21 @@ def _as_proposal(memory: Memory) -> Proposal:
     )
 
 
-def _standing_at(db: Connection, namespace: str, key: str, scope: Scope, expected_version: int | None) -> Memory:
-    """The memory at the address if the caller may see it.
+def _standing_at(
+    db: Connection,
+    namespace: str,
+    key: str,
+    scope: Scope,
+    expected_version: int | None,
+    channel: Channel | None = None,
+) -> Memory:
+    """The memory at the address if the caller may see it; the sync sees what it made.
 
     Raises: NotFound, Conflict.
     """
     current = memories.find(db, namespace, key)
-    if current is None or not memories.visible(db, current, scope):
+    of_sync = channel is Channel.CLAUDE_AUTO and namespace.startswith("claude.")
+    if current is None or not (of_sync or memories.visible(db, current, scope)):
         raise NotFound(f"there is no memory {namespace}/{key} here")
     if expected_version is not None and current.version != expected_version:
         raise Conflict(f"{namespace}/{key} is at version {current.version} now, not {expected_version}: read it again")
@@ -636,6 +675,7 @@ def _may_not_touch(db: Connection, current: Memory, channel: Channel) -> bool:
         return False
     return (
         current.trust is not Trust.CANDIDATE
+        or memories.pinned(db, current.id)
         or STANDING[channel] < STANDING[memories.channel_of(db, current.version_id)]
     )
 
