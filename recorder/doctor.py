@@ -18,7 +18,7 @@ from recorder.capture import spool
 from recorder.config import Config
 from recorder.errors import RecorderError, SettingsError, WorkerUnavailable
 from recorder.recall import scope as scopes
-from recorder.store import audit, completeness, events, findings, health, jobs, sessions
+from recorder.store import audit, claude_files, completeness, events, findings, health, jobs, sessions
 from recorder.store.db import Connection, DatabaseError, has_vec
 
 STATUS_TIMEOUT_S = 1.0
@@ -62,6 +62,7 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
         },
         "sessions": {"all": health.session_count(db), "open": len(sessions.still_open(db))},
         "memories": health.memory_counts(db),
+        "claude_memory": claude_memory(db),
         "findings": findings.open_count(db),
         "jobs": jobs.counts(db),
         "vectors": {"waiting": health.waiting_vectors(db), "sqlite_vec": has_vec(db)},
@@ -69,6 +70,13 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
         "stuck": stuck(db, config, now_ms),
         "last_event_ms": health.last_event_ms(db),
     }
+
+
+def claude_memory(db: Connection) -> dict[str, Any]:
+    """What the last sync of Claude's own memory files did; `last_sync_ms` is None before the first."""
+    last = claude_files.last_report(db) or {}
+    counts = {name: last.get(name, 0) for name in ("files", "created", "changed", "pruned", "beyond_limit")}
+    return {"last_sync_ms": last.get("at_ms"), **counts, "problems": len(last.get("problems", ()))}
 
 
 def stuck(db: Connection, config: Config, now_ms: int) -> str | None:
@@ -296,6 +304,17 @@ def _store(db: Connection, room: Room) -> list[Check]:
     return checks
 
 
+def _claude_memory(db: Connection, room: Room) -> list[Check]:
+    last = claude_files.last_report(db)
+    if last is None:
+        return []
+    beyond = [f"{path}: Claude does not load {n} of its lines; recall does" for path, n in last["beyond_files"].items()]
+    said = [*beyond, *last["problems"]]
+    if said and room.environ.get("CLAUDECODE"):  # the paths are of every project
+        said = [f"{len(said)} notes on memory files: a person sees them"]
+    return [Check("claude memory", "note", text) for text in said[:5]]
+
+
 def _vectors(db: Connection, room: Room) -> list[Check]:
     return [Check("vectors", *_of_vectors(db, room.config))]
 
@@ -327,5 +346,6 @@ LOOKS_AT_STORE: tuple[tuple[str, Callable[[Connection, Room], list[Check]]], ...
     ("store", _integrity),
     ("audit", _audit),
     ("store", _store),
+    ("claude memory", _claude_memory),
     ("vectors", _vectors),
 )

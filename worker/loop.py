@@ -23,15 +23,14 @@ from worker import brief
 from worker.drain import Drain
 from worker.handlers import HANDLERS, Context, Handler
 from worker.index import Model, fill
+from worker.memory_sync import MemorySync
 from worker.reconcile import LOOK_EVERY_MS, RECONCILE, Look
 from worker.watch import Watch
 
 logger = logging.getLogger(__name__)
 
-JOBS_A_PASS = 20
+SLICE_MS = 200
 EMBED_BATCH = 16
-# So long a pass works on what waits behind all else, before it looks into the spool again.
-BEHIND_SLICE_MS = 200
 UPKEEP_EVERY_MS = 60_000
 CODE_CHECK_EVERY_MS = 30_000
 TROUBLE_PAUSE_S = 5.0
@@ -89,8 +88,8 @@ class Periodic:
 
 @dataclass(slots=True)
 class Loop:
-    """The worker: one pass takes in the spool, runs due jobs, embeds a little when nothing live waits, and then for a
-    moment does what waits behind all else."""
+    """The worker: one pass takes in the spool, runs due jobs for a moment, embeds a little when nothing was taken in,
+    and for another moment runs what waits behind all else."""
 
     config: Config
     clock_ms: Callable[[], int]
@@ -119,25 +118,24 @@ class Loop:
         now_ms = self.clock_ms()
         taken = self.drain.once(db, now_ms)
         self.taken += taken
-        ran = behind = 0
-        while distil and ran < JOBS_A_PASS and self._run_one(db, behind=False):
-            ran += 1
+        ran = self._run(db, behind=False) if distil else 0
         self._keep_briefs(db, now_ms)
         for one in self.periodic:
             one.if_due(db, now_ms)
-        embedded = 0
-        if embed and not taken and not ran:
-            embedded = fill(db, self.model, EMBED_BATCH)
-        began_ms = self.clock_ms()
-        while distil and ran < JOBS_A_PASS and self.clock_ms() - began_ms < BEHIND_SLICE_MS and self._run_one(db):
-            behind += 1
-        if taken or ran or embedded or behind:
+        embedded = fill(db, self.model, EMBED_BATCH) if embed and not taken else 0
+        ran += self._run(db, behind=True) if distil else 0
+        if taken or ran or embedded:
             self.busy_ms = now_ms
-        return bool(taken or ran or embedded or behind)
+        return bool(taken or ran or embedded)
 
-    def _run_one(self, db: Connection, *, behind: bool = True) -> bool:
-        context = Context(db, self.config, self.redactor, self.clock_ms())
-        return not self.stop.is_set() and run_once(context, HANDLERS, behind=behind)
+    def _run(self, db: Connection, *, behind: bool) -> int:
+        """Run jobs that are due, for a moment: the spool is looked at again soon. How many."""
+        ran, until_ms = 0, self.clock_ms() + SLICE_MS
+        while (now_ms := self.clock_ms()) < until_ms and not self.stop.is_set():
+            if not run_once(Context(db, self.config, self.redactor, now_ms), HANDLERS, behind=behind):
+                break
+            ran += 1
+        return ran
 
     def everything(self, db: Connection, *, distil: bool = True) -> int:
         """Take in, distil and index all that is pending, turns that are still open included; files taken in."""
@@ -161,6 +159,8 @@ class Loop:
         spool.prepare(self.config.spool)
         watch = Watch(self.config.spool / "new", self.wake.set)
         watch.start()
+        memory = MemorySync(self.config, self.clock_ms, self.redactor.texts, self.wake.set)
+        memory.start()
         self.busy_ms = self.clock_ms()
         db = connect(self.config.db_path)
         try:
@@ -181,6 +181,7 @@ class Loop:
                 self.wake.wait(self._nap_s(db))
         finally:
             watch.stop()
+            memory.stop()
             self.model.close()
             db.close()
 

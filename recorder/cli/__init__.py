@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from recorder.cli import capture, memory, past, projects, service, state
+from recorder.cli import capture, memory, past, projects, service, state, sync
 from recorder.cli.frame import app, guarded
 
-__all__ = ["capture", "main", "memory", "past", "projects", "service", "state"]
+__all__ = ["capture", "main", "memory", "past", "projects", "service", "state", "sync"]
 
 
 def main() -> None:
