@@ -19,8 +19,8 @@ from worker.reconcile import RECONCILE
 
 # What a turn may look back at, in events.
 LOOK_BACK = 200
-# Of a long transcript so much is read at once, about 4 MB each: what is live comes in between.
-PIECES_A_TURN = 2
+# Pieces of a long transcript, about 4 MB each, that are read before others have their turn.
+PIECES_AT_ONCE = 2
 # In so much of a transcript stands where its session began.
 BEGINNING_BYTES = 256 * 1024
 
@@ -109,12 +109,7 @@ def read_unspoken(context: Context, job: Job) -> str:
         return "off"
     if not _recorded_there(context, path):
         return "not of a folder where hooks are registered"
-    new = left = 0
-    for file in reading.session_files(path):
-        for step in reading.steps(_reader(context), file, path.stem):
-            new, left = new + step.taken.new, left + 1
-            if left == PIECES_A_TURN:
-                raise RetryLater(0)
+    new = _read(_reader(context), path, path.stem)
     if sessions.get(db, path.stem) is not None:
         with transaction(db):
             jobs.ask(db, ingest.CLOSE, path.stem, due_ms=context.now_ms, now_ms=context.now_ms, later=False)
@@ -141,13 +136,24 @@ def _recorded_there(context: Context, path: Path) -> bool:
 
 
 def read_session(context: Context, session_id: str, *, but_turn: str = "") -> int:
-    """Take in what the session's transcripts hold beyond what was read; how many events were new."""
+    """Take in what the session's transcripts hold beyond what was read; how many events were new.
+
+    Raises: RetryLater after a few megabytes, for the rest.
+    """
     session = sessions.get(context.db, session_id)
     if session is None or session.off or session.transcript_path is None:
         return 0
-    reader = replace(_reader(context), but_turn=but_turn)
-    files = reading.session_files(Path(session.transcript_path))
-    return sum(reading.catch_up(reader, path, session_id).new for path in files)
+    return _read(replace(_reader(context), but_turn=but_turn), Path(session.transcript_path), session_id)
+
+
+def _read(reader: reading.Reader, main: Path, session_id: str) -> int:
+    new = pieces = 0
+    for path in reading.session_files(main):
+        for step in reading.steps(reader, path, session_id):
+            new, pieces = new + step.taken.new, pieces + 1
+            if pieces == PIECES_AT_ONCE:
+                raise RetryLater(0)
+    return new
 
 
 def _reader(context: Context) -> reading.Reader:
