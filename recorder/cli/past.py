@@ -9,14 +9,22 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.text import Text
 
 from recorder.capture import ingest, literals, reading
@@ -38,7 +46,7 @@ from recorder.errors import NotFound, StoreError
 from recorder.models import Source
 from recorder.store import jobs, runs
 from recorder.store.db import Connection, connect, connect_readonly, migrations, version
-from scripts.backfill import logs, sources
+from scripts.backfill import logs, sources, undoing
 from scripts.backfill.forecast import DOLLARS_A_MILLION, PRICE, Forecast, Outlook, Part
 from scripts.backfill.taking import Tally, take
 from worker.held import locked
@@ -83,12 +91,18 @@ def backfill(
         Path | None, typer.Option("--project", help="Sessions of this folder's project.", metavar="DIR")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many sessions.")] = None,
+    show_runs: Annotated[bool, typer.Option("--runs", help="List what was brought in before, run by run.")] = False,
+    undo: Annotated[str | None, typer.Option("--undo", help="Take a run back; with --commit.", metavar="RUN")] = None,
     as_json: Json = False,
 ) -> None:
     """Bring earlier sessions in from Claude Code's transcripts; a dry run that writes nothing, unless --commit."""
     only_a_person("brings the past in")
     wanted = Wanted(tuple(paths or ()), _since(since), project, limit)
-    if commit:
+    if show_runs:
+        _list_runs(as_json)
+    elif undo is not None:
+        _undo(undo, as_json, commit=commit)
+    elif commit:
         _commit(wanted, as_json)
     else:
         _dry_run(wanted, as_json)
@@ -114,9 +128,7 @@ def _dry_run(wanted: Wanted, as_json: bool) -> None:
 
 def _commit(wanted: Wanted, as_json: bool) -> None:
     found = settings()
-    with locked(found.home, "backfill") as held:
-        if not held:
-            raise StoreError(f"another backfill runs in {found.home}: wait for it, or end it and run this again")
+    with _alone(found.home):
         os.nice(NICE)
         started = time.monotonic()
         at_ms = now_ms()
@@ -142,6 +154,67 @@ def _commit(wanted: Wanted, as_json: bool) -> None:
         _show_result(result)
         _show_left(left)
     _fail_if(tally.stopped or [one for one in left if one.failed])
+
+
+def _list_runs(as_json: bool) -> None:
+    db = _look(settings().db_path)
+    found = runs.listing(db) if db is not None else []
+    if as_json:
+        print_json(found)
+        return
+    rows = [(r["name"], r["state"], when(r["started_ms"]), when(r["ended_ms"]), r["events"], r["files"]) for r in found]
+    print_table("", ("run", "state", "begun", "ended", "events", "files"), rows)
+
+
+def _undo(name: str, as_json: bool, *, commit: bool) -> None:
+    found = settings()
+    db = _look(found.db_path)
+    run = runs.find(db, name) if db is not None else None
+    if db is None or run is None:
+        raise NotFound(f"there is no run {plain(name)}: recorder backfill --runs lists them")
+    if not commit:
+        _show_undone(run, undoing.forecast(db, run), as_json, commit=False)
+        return
+    with _alone(found.home):
+        db = connect(found.db_path)
+        total = next(one["events"] for one in runs.listing(db) if one["name"] == name)
+        with _bar(total, "taking back", size=False) as passed, _stopping() as stop:
+            undone = undoing.take_back(db, run, now_ms(), passed, stop)
+    _show_undone(run, undone, as_json, commit=True)
+    _fail_if(undone.stopped)
+
+
+def _show_undone(run: runs.Run, undone: undoing.Undone, as_json: bool, *, commit: bool) -> None:
+    if as_json:
+        print_json({"run": run.name, "dry_run": not commit, **asdict(undone)})
+        return
+    would = "" if commit else "would be "
+    out.print(
+        f"{run.name}: {_many(undone.events, 'event')} of {_many(undone.files, 'file')} {would}taken back,"
+        f" with {_many(undone.sessions, 'session')}"
+    )
+    if undone.seen:
+        out.print(f"{_many(undone.seen, 'event')} seen elsewhere too: kept")
+    if undone.kept:
+        out.print(f"{_many(undone.kept, 'event')} kept: what you wrote, approved or pinned stands on them")
+    for name in undone.memories:
+        out.print(Text(f"{would}hidden, for nothing is left that it stands on: {plain(name)}"))
+    if undone.stopped:
+        out.print("stopped before the end: run the same command again to go on from here")
+    elif not commit:
+        out.print("this was a dry run, nothing was written: --commit does it")
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """While no other backfill of this home runs.
+
+    Raises: StoreError.
+    """
+    with locked(home, "backfill") as held:
+        if not held:
+            raise StoreError(f"another backfill runs in {home}: wait for it, or end it and run this again")
+        yield
 
 
 def _choose(wanted: Wanted, outlook: Outlook) -> tuple[sources.Sought, list[logs.Session]]:
@@ -186,15 +259,16 @@ def _since(text: str | None) -> int | None:
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar of bytes on a person's terminal, and nothing anywhere else."""
+def _bar(total: int, does: str = "reading", *, size: bool = True) -> Iterator[Callable[[int], None]]:
+    """A bar of bytes, or of events, on a person's terminal, and nothing anywhere else."""
     if not err.is_terminal:
-        yield lambda size: None
+        yield lambda n: None
         return
-    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    amount = (DownloadColumn(), TransferSpeedColumn()) if size else (MofNCompleteColumn(),)
+    columns = (TextColumn(does), BarColumn(), *amount, TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("", total=total)
-        yield lambda size: progress.advance(task, size)
+        yield lambda n: progress.advance(task, n)
 
 
 @contextmanager

@@ -57,6 +57,12 @@ def end(db: Connection, run: Run, found: Mapping[str, Any], now_ms: int) -> None
         db.execute("delete from runs where id = ?", (run.id,))
 
 
+def mark_undone(db: Connection, run: Run, now_ms: int) -> None:
+    """The run is being taken back: no backfill goes on with it."""
+    with transaction(db):
+        db.execute("update runs set state = 'undone', ended_ms = ? where id = ?", (now_ms, run.id))
+
+
 def unfinished(db: Connection) -> Run | None:
     """The run that was stopped before its end."""
     for row in db.execute(f"select {_COLUMNS} from runs where state = 'running' order by id desc limit 1"):
