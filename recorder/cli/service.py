@@ -39,6 +39,9 @@ from recorder.web import access, serve
 from worker import shelf
 
 
+PROMPTS_LOOKED_AT = 50
+
+
 @app.command()
 def up(
     port: Annotated[int | None, typer.Option("--port", min=0, max=65535)] = None,
@@ -85,11 +88,12 @@ def _recalled_line() -> str:
         latest = [
             event
             for project_id in here.projects()
-            for event in events.listing(here.db, kind="prompt", project_id=project_id, limit=1)
+            for event in events.listing(here.db, kind="prompt", project_id=project_id, limit=PROMPTS_LOOKED_AT)
+            if event.project_id is not None and event.agent_id is None
         ]
-        if not latest or latest[0].project_id is None:
+        if not latest:
             return "nothing is recorded yet: work in Claude Code, and it is there in the next session"
-        scope = Scope(latest[0].project_id)
+        scope = Scope(latest[0].project_id)  # that of the latest one: the self-test's has none
         found = ask(here, latest[0].excerpt[:200], scope, 1)
         return "recalled: " + " ".join(fence.row(hit) for hit in found.hits)
 

@@ -62,6 +62,7 @@ class Forecast:
     characters: int = 0
     soon: list[Session] = field(default_factory=list)
     """Sessions whose files are deleted by age, soon or overdue."""
+    problems: list[str] = field(default_factory=list)
     failed: list[Left] = field(default_factory=list)
 
     @property
@@ -147,6 +148,7 @@ class Outlook:
             forecast.records += chunk.seen
             forecast.taken_in += chunk.taken
             forecast.left_out += chunk.skipped
+            forecast.problems += chunk.problems
             for event in chunk.events:
                 self._see_event(forecast, event)
             passed(size)
