@@ -13,9 +13,9 @@ from recorder.gate import strings
 from recorder.models import Event, EventKind, PromptClass, Source
 from recorder.store import projects, sessions
 from recorder.store.db import Connection, blank
-from scripts.backfill.logs import Left, Log, Session
+from scripts.backfill.logs import Left, Log, Session, failure
 from scripts.backfill.sources import Sought
-from scripts.backfill.taking import failure, is_final
+from scripts.backfill.taking import is_final
 
 CHARACTERS_A_TOKEN = 3.5
 DOLLARS_A_MILLION = 1.0

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from recorder.errors import RecorderError
+
+logger = logging.getLogger(__name__)
 
 SOON_MS = 7 * 86_400_000
 """What its tool deletes within a week is read first."""
@@ -31,6 +36,20 @@ class Left:
     path: Path
     why: str
     failed: bool = False
+
+
+def failure(log: Log, error: Exception) -> Left:
+    """The file that failed, and why in words; what nobody foresaw goes to the log whole."""
+    if isinstance(error, FileNotFoundError):
+        why = "is gone"
+    elif isinstance(error, OSError):
+        why = f"cannot be read: {error.strerror or error}"
+    elif isinstance(error, RecorderError):
+        why = str(error)
+    else:
+        logger.error("%s failed", log.path, exc_info=error)
+        why = f"cannot be taken in: {error!r}"
+    return Left(log.path, why, failed=True)
 
 
 @dataclass(frozen=True, slots=True)
