@@ -631,6 +631,8 @@ def test_what_a_pitfall_must_come_to(pitfall: Pitfall, tmp_path: Path) -> None:
     assert [tell(event) for event in chunk.events] == pitfall.told
     assert chunk.skipped == pitfall.left_out
     assert (len(chunk.problems), len(chunk.open_calls)) == (pitfall.problems, pitfall.open_calls)
+    by_line = read_on(tmp_path / pitfall.place, Cursor(), {}, final=True, limit_bytes=1)
+    assert (by_line.events, by_line.skipped) == (chunk.events, chunk.skipped)
 
 
 def test_every_pitfall_of_a_reader_is_in_the_table() -> None:
@@ -660,7 +662,7 @@ def test_b2_words_in_the_queue_and_its_attachment_are_one_event(tmp_path: Path) 
 
 def test_b2_the_same_words_twice_of_which_one_got_its_own_turn_are_two_prompts(tmp_path: Path) -> None:
     both = [queue("enqueue", 1, "go on"), queue("enqueue", 2, "go on"), queue("dequeue", 3), typed("go on")]
-    events = read_all(tmp_path / MAIN, lines(*both, queue("remove", 4))).events
+    events = read_all(tmp_path / MAIN, lines(*both, queue("remove", 4)), limit_bytes=1).events
     assert [tell(event) for event in events] == ["typed: go on", "queued: go on"]
 
 
