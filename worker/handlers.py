@@ -148,7 +148,10 @@ def read_session(context: Context, session_id: str, *, but_turn: str = "") -> in
 
 def _read(reader: reading.Reader, main: Path, session_id: str) -> int:
     new = pieces = 0
-    for path in reading.session_files(main):
+    files = {str(path): path for path in reading.session_files(main)}
+    # Each turn asks, and mostly nothing was added: sizes say so at once.
+    known = sessions.standing(reader.db, dict.fromkeys(files, session_id))
+    for path in (path for name, path in files.items() if path.stat().st_size != known[name].offset):
         for step in reading.steps(reader, path, session_id):
             new, pieces = new + step.taken.new, pieces + 1
             if pieces == PIECES_AT_ONCE:
