@@ -13,7 +13,7 @@ from recorder.cli.frame import err, out, plain, print_json, print_table, when
 from recorder.store import jobs, runs
 from recorder.store.db import Connection
 from scripts.backfill.forecast import DOLLARS_A_MILLION, PRICE, Forecast, Part
-from scripts.backfill.logs import Left
+from scripts.backfill.logs import Left, as_text
 from scripts.backfill.taking import Tally
 from scripts.backfill.undoing import Undone
 
@@ -193,13 +193,13 @@ def _part_json(part: Part) -> dict[str, Any]:
 def _left_json(left: Iterable[Left]) -> dict[str, Any]:
     found: dict[str, list[dict[str, str]]] = {"not_read": [], "failed": []}
     for one in left:
-        found["failed" if one.failed else "not_read"].append({"path": str(one.path), "why": one.why})
+        found["failed" if one.failed else "not_read"].append({"path": as_text(one.path), "why": one.why})
     return found
 
 
 def _tell_left(left: Iterable[Left]) -> None:
     for one in left:
-        err.print(Text(f"{'failed' if one.failed else 'not read'}: {plain(str(one.path))} {plain(one.why)}"))
+        err.print(Text(f"{'failed' if one.failed else 'not read'}: {plain(as_text(one.path))} {plain(one.why)}"))
 
 
 def _rules(counted: Mapping[str, int]) -> str:

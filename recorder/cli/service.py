@@ -38,7 +38,6 @@ from recorder.store.db import DatabaseError, connect, transaction
 from recorder.web import access, serve
 from worker import shelf
 
-
 PROMPTS_LOOKED_AT = 50
 
 

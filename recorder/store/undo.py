@@ -18,7 +18,9 @@ _CITED = (
     " join memories m on m.id = v.memory_id where x.event_id = e.id and (m.pinned or exists"
     " (select 1 from memory_versions p where p.memory_id = m.id and p.channel = 'person')))"
 )
-_OF_RUN = "(select distinct event_id as id from sightings where run_id = ?1)"
+_OF_RUN = (
+    "(select distinct event_id as id from (select event_id from sightings where run_id = ?1 order by id limit ?2))"
+)
 _LISTED = "(select value from json_each(?))"
 # `<path>:<byte>` or `<path>:<byte>.<n>`
 _PATH_OF_REF = "rtrim(rtrim(ref, '0123456789.'), ':')"
@@ -47,10 +49,8 @@ class Bereft:
 
 
 def batch(db: Connection, run: Run, limit: int = -1) -> Batch:
-    """The next events of the run, or all."""
-    rows = list(
-        db.execute(f"select e.id, {_SEEN}, {_CITED} from {_OF_RUN} e order by e.id limit ?2", (run.id, limit)),
-    )
+    """The events of the run's next sightings, or all."""
+    rows = list(db.execute(f"select e.id, {_SEEN}, {_CITED} from {_OF_RUN} e order by e.id", (run.id, limit)))
     return Batch(
         gone=[event_id for event_id, seen, cited in rows if not seen and not cited],
         seen=[event_id for event_id, seen, _ in rows if seen],

@@ -18,7 +18,7 @@ from typing import Any
 from recorder.capture import lenient
 from recorder.config import Config
 from recorder.errors import NotFound
-from scripts.backfill.logs import Found, Left, Log
+from scripts.backfill.logs import Found, Left, Log, as_text
 
 CLEANUP_DAYS = 30
 """`cleanupPeriodDays` where no settings say otherwise (https://code.claude.com/docs/en/settings)."""
@@ -105,6 +105,8 @@ def _below(top: Path) -> Iterator[tuple[Path, Left | None]]:
 
 def _log(path: Path, folders: Sequence[Path]) -> Log | Left:
     """What the first records of a file say of it."""
+    if as_text(path) != str(path):
+        return Left(path, "has a name that is not UTF-8", failed=True)
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

@@ -83,6 +83,11 @@ class Session:
         return min(dates) if dates and min(dates) - now_ms <= SOON_MS else None
 
 
+def as_text(path: Path) -> str:
+    """The path as text that can be stored and printed; bytes that are not UTF-8 show as `\\udcff`."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
 def sessions(logs: Iterable[Log], now_ms: int) -> list[Session]:
     """The sessions in the order of taking: what is deleted soonest, then the oldest first.
 
