@@ -148,7 +148,9 @@ def prepare(
     prefix, tail = _edges(path, chunk.cursor.offset) if moved else ("", "")
     return Piece(
         ready=ingest.make_ready(found, redact),
-        place=Place(chunk.cursor, {key: redact(call) for key, call in chunk.open_calls.items()}),
+        place=Place(
+            transcript.redacted(chunk.cursor, redact), {key: redact(call) for key, call in chunk.open_calls.items()}
+        ),
         inode=path.stat().st_ino if moved else 0,
         prefix_hash=prefix,
         tail_hash=tail,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -52,6 +52,21 @@ class Chunk:
     lines: int = 0
     seen: int = 0
     taken: int = 0
+
+
+def redacted(cursor: Cursor, redact: Callable[[Event], Event]) -> Cursor:
+    """The cursor as it may be stored: what waits in the client's queue was typed by a person, and titles tell of it."""
+    queue, titles = cursor.state.get("queue", []), cursor.state.get("titles", {})
+    texts = [item[0] for item in queue] + list(titles.values())
+    if not texts:
+        return cursor
+    carrier = Event("", EventKind.OTHER, "", 0, Source.TRANSCRIPT, {"texts": texts})
+    clean = iter(redact(carrier).body["texts"])
+    state = {
+        "queue": [[next(clean), *rest] for _, *rest in queue],
+        "titles": {sort: next(clean) for sort in titles},
+    }
+    return Cursor(cursor.offset, {**cursor.state, **state})
 
 
 def read(
@@ -166,7 +181,9 @@ def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: Pa
 
 def _take(chunk: Chunk, conversation: Conversation, value: Any, raw: bytes, path: Path, at: int) -> None:
     taken = (
-        records.take(conversation, Record(value, raw, f"{conversation.path}:{at}")) if isinstance(value, dict) else "not_a_record"
+        records.take(conversation, Record(value, raw, f"{conversation.path}:{at}"))
+        if isinstance(value, dict)
+        else "not_a_record"
     )
     if isinstance(taken, str):
         _count(chunk, taken)
