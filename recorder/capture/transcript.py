@@ -119,7 +119,12 @@ def _read(
         line = file.readline(LONGEST_LINE)
         if not line.endswith(b"\n"):
             if len(line) >= LONGEST_LINE:
-                offset += len(line) + _rest_of_line(file)
+                passed, ended = _rest_of_line(file)
+                if not ended and not final:
+                    chunk.at_end = True
+                    break
+                offset += len(line) + passed
+                chunk.lines += 1
                 _count(chunk, "oversize")
                 problems.append(f"{path}: a line longer than {LONGEST_LINE} bytes was left out")
                 continue
@@ -234,14 +239,14 @@ def _is_whole(line: bytes) -> bool:
     return bool(text) and all(isinstance(value, dict) for _, _, value in _values(text))
 
 
-def _rest_of_line(file: BinaryIO) -> int:
-    """Bytes read on to the end of a line that is too long to take."""
+def _rest_of_line(file: BinaryIO) -> tuple[int, bool]:
+    """Bytes read on to the end of a line that is too long to take, and whether there was one."""
     passed = 0
     while piece := file.readline(LIMIT_BYTES):
         passed += len(piece)
         if piece.endswith(b"\n"):
-            break
-    return passed
+            return passed, True
+    return passed, False
 
 
 def _timed(events: list[Event], conversation: Conversation, changed_ms: int) -> list[Event]:

@@ -106,6 +106,20 @@ def test_a_line_of_30_mb_is_read_whole(path: Path) -> None:
     assert [len(str(event.body.get("result", ""))) for event in chunk.events] == [30_000_000, 0]
 
 
+def test_a_line_beyond_all_measure_is_left_out_by_name_when_it_has_ended(path: Path) -> None:
+    before, after = lines(typed("before")), lines(typed("after", 2))
+    path.write_bytes(before)
+    with path.open("ab") as file:
+        file.truncate(len(before) + transcript.LONGEST_LINE + 10)
+    growing = read_on(path, Cursor(), {})
+    assert growing.cursor.offset == len(before)
+    with path.open("ab") as file:
+        file.write(b"\n" + after)
+    rest = read_on(path, growing.cursor, growing.open_calls)
+    assert [event.body["text"] for event in growing.events + rest.events] == ["before", "after"]
+    assert rest.skipped == {"oversize": 1} and str(path) in rest.problems[0]
+
+
 def test_an_unterminated_line_is_never_passed(path: Path) -> None:
     path.write_bytes(lines(typed("whole")) + lines(typed("growing", 2))[:-1])
     first = read_on(path, Cursor(), {})
