@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from recorder.capture import ingest
-from recorder.cli.frame import err, out, plain, print_json, print_table, when
+from recorder.cli.frame import err, out, plain, print_json, when
 from recorder.store import jobs, runs
 from recorder.store.db import Connection
 from scripts.backfill.forecast import DOLLARS_A_MILLION, PRICE, Forecast, Part
@@ -18,6 +18,7 @@ from scripts.backfill.taking import Tally
 from scripts.backfill.undoing import Undone
 
 PROBLEMS_SHOWN = 5
+_COLUMNS = ["project", "sessions", "files", "prompts", "calls", "events", "unread", "earliest", "latest"]
 GO_ON = "stopped before the end: run the same command again to go on from here"
 
 
@@ -33,8 +34,7 @@ def forecast(found: Forecast, left: Sequence[Left], going: runs.Run | None, as_j
         return
     parts = sorted(_parts(found), key=lambda each: -each[1].events)
     rows = [(name or "no project", *_row(part)) for name, part in parts]
-    columns = ("project", "sessions", "files", "prompts", "calls", "events", "unread", "earliest", "latest")
-    print_table("", columns, [*rows, ("all", *_row(total))])
+    _print_wide([*rows, ("all", *_row(total))])
     out.print(
         f"{_many(found.lines, 'line')} with {_many(found.records, 'record')}: {found.taken_in:,} would be taken in,"
         f" {found.records - found.taken_in:,} are left out by rule (--json names the rules)"
@@ -134,6 +134,15 @@ def undone(run: runs.Run, found: Undone, as_json: bool, *, commit: bool) -> None
         out.print("this was a dry run, nothing was written: --commit does it")
 
 
+def _print_wide(rows: Sequence[Sequence[object]]) -> None:
+    """A row a line, however narrow the terminal: numbers that are folded cannot be compared."""
+    cells = [_COLUMNS, *([plain(str(cell)) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for name, *numbers in cells:
+        aligned = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
+        out.print(Text("  ".join([name.ljust(widths[0]), *aligned])))
+
+
 def _parts(found: Forecast) -> list[tuple[str | None, Part]]:
     return [(name, part) for name, part in found.by_project.items() if part.files or part.events]
 
@@ -142,9 +151,9 @@ def _row(part: Part) -> tuple[object, ...]:
     return (
         len(part.sessions),
         part.files,
-        part.prompts,
-        part.tool_calls,
-        part.events,
+        f"{part.prompts:,}",
+        f"{part.tool_calls:,}",
+        f"{part.events:,}",
         _size(part.size_bytes),
         _day(part.earliest_ms),
         _day(part.latest_ms),

@@ -37,6 +37,13 @@ def test_a_dry_run_says_what_is_there_and_writes_nothing(past: Past, own_home: P
     assert found["earliest_ms"] < found["latest_ms"] < NOW_MS
 
 
+def test_a_project_is_one_line_with_its_numbers(past: Past) -> None:
+    past.session(1, turns=2)
+    head, row, total, *_ = past.terminal.run("backfill").out.splitlines()
+    assert head.split() == "project sessions files prompts calls events unread earliest latest".split()
+    assert row.split()[1:6] == total.split()[1:6] == ["1", "1", "2", "2", "6"]
+
+
 def test_what_was_read_is_no_longer_to_come(past: Past) -> None:
     path = past.session(1)
     past.commit()
@@ -85,6 +92,7 @@ def test_logs_of_other_tools_are_named_and_not_taken(past: Past) -> None:
     lines: dict[str, list[object]] = {
         "roles.jsonl": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}],
         "payload.jsonl": [{"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "1"}}],
+        "parts.jsonl": [{"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "parts": [{}]}}],
         "numbers.jsonl": [1, 2, [3]],
     }
     for name, written in lines.items():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,20 @@ def test_a_signal_ends_it_after_the_commit_it_is_in(long: Past, sign: signal.Sig
     assert long.commit()["run"] == long.terminal.ok("backfill", "--runs")[0]["name"]
     keys = long.keys()
     assert len(keys) == len(set(keys)) == 10 * TURNS * 3
+
+
+def test_a_terminal_shows_a_bar_and_the_answer_stays_clean(past: Past) -> None:
+    past.session(1)
+    ours, theirs = pty.openpty()
+    asked = [sys.executable, "-m", "scripts.backfill", "--json"]
+    env = environ(past.terminal.home, PYTHONPATH=str(ROOT), TERM="xterm")
+    with subprocess.Popen(asked, env=env, stdout=subprocess.PIPE, stderr=theirs) as run:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # Linux says the other end is gone by an error
+            while more := os.read(ours, 65536):
+                shown += more
+        assert run.stdout is not None
+        assert json.loads(run.stdout.read())["events"] == 3
+    os.close(ours)
+    assert run.returncode == 0 and b"reading" in shown
