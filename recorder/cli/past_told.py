@@ -64,7 +64,7 @@ def result(db: Connection, run: runs.Run, tally: Tally, seconds: float) -> dict[
         "run": run.name,
         "sessions": len(tally.sessions),
         "files": len(tally.files),
-        "projects": runs.project_count(db, tally.sessions),
+        "projects": runs.project_count(db, tally.spoken),
         "bytes": tally.size_bytes,
         "lines": tally.lines,
         "records": tally.records,

@@ -35,6 +35,8 @@ class Tally:
 
     files: set[Path] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
+    spoken: set[str] = field(default_factory=set)
+    """The sessions that the records name: a file may hold another's."""
     size_bytes: int = 0
     lines: int = 0
     records: int = 0
@@ -61,6 +63,7 @@ class Tally:
             self.left_out += piece.left_out
             self.problems += piece.problems
             for ready in piece.ready:
+                self.spoken.add(ready.event.session_id)
                 self._date(ready.event.at_ms)
         self.new += commit.taken.new
         self.seen += commit.taken.seen

@@ -109,7 +109,8 @@ def test_records_that_a_resume_copied_into_another_file_are_stored_once(past: Pa
 def test_one_file_may_hold_two_sessions(past: Past) -> None:
     path = past.claude / "projects" / "-x" / "log.jsonl"
     write(path, [*past.records(1), *past.records(2)], changed_ms=NOW_MS - DAY_MS)
-    assert past.commit()["events"]["new"] == 6
+    taken = past.commit()
+    assert (taken["events"]["new"], taken["projects"]) == (6, 1)
     db = past.terminal.db()
     assert [len(events.of_session(db, session_id(n))) for n in (1, 2)] == [3, 3]
     db.close()
@@ -183,7 +184,7 @@ def test_another_tools_logs_join_by_one_entry(past: Past, tmp_path: Path) -> Non
     def find(config: Config, paths: Sequence[Path]) -> Found:
         return Found([Log(notes, "toy-1", True, past.project, notes.stat().st_size, NOW_MS - DAY_MS)])
 
-    def read(path: Path, cursor: Cursor, *, open_calls: Any, source: Source, final: bool) -> Chunk:
+    def read(path: Path, cursor: Cursor, *, source: Source, **how: Any) -> Chunk:
         words = path.read_bytes()[cursor.offset :].decode().splitlines()
         found = [
             Event(

@@ -87,7 +87,8 @@ def test_a_signal_ends_it_after_the_commit_it_is_in(long: Past, sign: signal.Sig
     assert run.returncode == 1
     assert "run the same command again to go on from here" in said(long).read_text()
     assert some < len(long.keys()) < 10 * TURNS * 3
-    assert long.commit()["run"] == long.terminal.ok("backfill", "--runs")[0]["name"]
+    (stopped,) = long.terminal.ok("backfill", "--runs")
+    assert stopped["state"] == "running" and long.commit()["run"] == stopped["name"]
     keys = long.keys()
     assert len(keys) == len(set(keys)) == 10 * TURNS * 3
 
