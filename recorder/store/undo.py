@@ -112,6 +112,11 @@ def remove(db: Connection, run: Run, found: Batch) -> int:
     for table in ("memory_evidence", "files", "sightings"):
         db.execute(f"delete from {table} where event_id in {_LISTED}", (gone,))
     db.execute(f"delete from events where id in {_LISTED}", (gone,))
+    db.execute(  # what waits for a person and cites them: no more can come of it
+        "delete from findings where state = 'open' and exists (select 1 from json_each(proposal, '$.evidence') c"
+        f" where c.value ->> 'event_id' in {_LISTED})",
+        (gone,),
+    )
     _forget_reading(db, paths)
     for session_id, prompt_id in turns:
         db.execute(

@@ -180,6 +180,21 @@ def test_what_lives_on_other_evidence_too_stays(past: Past) -> None:
     db.close()
 
 
+def test_a_conflict_that_it_raised_waits_for_nobody_any_more(past: Past) -> None:
+    past.session(1, days_old=2.0, said="Always run the tests with tox")
+    past.commit()
+    past.terminal.ok("drain")
+    past.session(2, days_old=9.0, said=f"{RULE}.")
+    run = past.commit()["run"]
+    past.terminal.ok("drain")
+    assert [finding["kind"] for finding in past.terminal.ok("findings")] == ["conflict"]
+    undo(past, run)
+    assert past.terminal.ok("findings") == []
+    past.commit()
+    past.terminal.ok("drain")
+    assert [finding["kind"] for finding in past.terminal.ok("findings")] == ["conflict"]
+
+
 def test_an_undo_that_was_stopped_goes_on_from_there(past: Past) -> None:
     past.session(1, turns=BATCH // 2)
     name = past.commit()["run"]
