@@ -67,8 +67,8 @@ def test_what_is_in_the_log_by_hook_and_healed_is_counted_of_the_main_thread(
 ) -> None:
     calls = [call(n, cwd, at_ms=T0 + n) for n in range(5)]
     take(db, config, [calls[0], calls[2], calls[4]])
-    inside = from_log(call(9, cwd), agent_id="a1")
-    take(db, config, [*map(from_log, calls), inside])
+    inside = [call(9, cwd), event_of(prompt("Errand.", prompt_id="p9", cwd=cwd))]
+    take(db, config, [*map(from_log, calls), *(from_log(event, agent_id="a1") for event in inside)])
     assert shares(db) == (Share(0, 0, 0, 0), Share(5, 3, 2, 0))
 
 

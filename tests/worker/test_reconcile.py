@@ -203,6 +203,7 @@ def test_a_session_that_is_off_stays_out_and_so_does_what_happened_in_a_pause(
     both = [*turn(2, "Before.", "ls", at_ms=T0, cwd=cwd), *turn(3, "In the pause.", "ls", at_ms=T0 + 100, cwd=cwd)]
     write(transcript(config), both, changed_ms=T0)
     work(loop, db, T0 + IDLE_MS)
+    assert [job["subject"] for job in asked(db)] == [str(transcript(config))]
     assert stored(db, "off") == {}
     assert [e.text for e in events.of_session(db, "s1") if e.kind is EventKind.PROMPT] == ["Before."]
 
