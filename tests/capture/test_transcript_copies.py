@@ -133,6 +133,7 @@ def test_an_agent_that_repeats_its_parent_adds_what_is_its_own_in_either_order(
     assert [e.body["text"] for e in prompts] == ["prompt 1", "prompt 2", "prompt 3"]
     assert [e.prompt_id for e in prompts] == ["prompt-1", "prompt-2", "prompt-3"]
     assert not any(event.klass is PromptClass.INJECTED for event in main)
+    assert [e.prompt_id for e in main if e.kind is EventKind.ASSISTANT] == ["prompt-1", "prompt-2", "prompt-3"]
 
 
 def test_the_order_of_a_file_is_the_order_of_its_events_whatever_the_clock_says(

@@ -83,7 +83,7 @@ def test_a_structured_result_that_stops_at_30_000_characters_is_completed(path: 
 
 
 def test_a_structured_result_that_is_whole_stays(path: Path) -> None:
-    (results_of(path) / "toolu_1.txt").write_text("something else")
+    (results_of(path) / "toolu_1.txt").write_text(TEXT * 2)
     event = called(path, preview(), {"stdout": TEXT})
     assert event.body["result"] == {"stdout": TEXT} and "persisted" not in event.body
 

@@ -558,6 +558,13 @@ PITFALLS = [
         {"queue_operation": 3},
     ),
     Pitfall(
+        "B2",
+        "a removed prompt whose own record came first",
+        [queue("enqueue", 1, "use tabs"), typed("use tabs"), queue("remove", 2)],
+        ["typed: use tabs"],
+        {"queue_operation": 2},
+    ),
+    Pitfall(
         "B3",
         "a record cut in a text, the next one in the same line, and NULs",
         MORE[: MORE.index(b"more") + 2] + GO + b"\x00" * 400 + MORE,
