@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from multiprocessing.process import BaseProcess
 
@@ -24,6 +25,8 @@ from scripts.backfill.logs import Left, Log, failure
 logger = logging.getLogger(__name__)
 
 SPAN_BYTES = 4 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
+"""A commit is of whole pieces, and a megabyte of small records is a thousand events."""
 WORTH_BYTES = 20_000_000
 """Less is read here: another process needs half a second to load the rules."""
 MOST = 3
@@ -107,8 +110,9 @@ def _span(redact: Redact, source: Source, due: Sequence[Due]) -> _Span:
         now = left[0]
         try:
             now.log.path.stat()
+            read = partial(now.read, limit_bytes=PIECE_BYTES)
             piece = reading.prepare(
-                now.log.path, now.place, redact, source, believed=now.believed, final=now.final, read=now.read
+                now.log.path, now.place, redact, source, believed=now.believed, final=now.final, read=read
             )
         except Exception as error:  # one file must not end a run of thousands
             got.append(Got(now.log, failed=failure(now.log, error)))
