@@ -287,7 +287,8 @@ def _copied(db: Connection, event: Event) -> int | None:
 def _missed_by_hooks(db: Connection, batch: Iterable[_Placed]) -> Callable[[Event], bool]:
     """Whether a hook should have carried an event: from when they were registered, else where one has spoken."""
     since = health.recording_since(db)
-    hooked = sessions.with_hooks(db, {item.event.session_id for item in batch})
+    everywhere = health.EVERYWHERE in since
+    hooked = set() if everywhere else sessions.with_hooks(db, {item.event.session_id for item in batch})
 
     def missed(event: Event) -> bool:
         if event.source is Source.HOOK or event.agent_id is not None or not _carried_by_hooks(event):
