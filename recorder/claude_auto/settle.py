@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from recorder import gate
 from recorder.claude_auto import notes
@@ -52,15 +52,18 @@ class Pen:
         none took up."""
         kept = {entry.id for _, entry in matched if entry is not None}
         namespace = self._namespace(folder, one, matched)
-        with transaction(self.db):  # known, and to be read again, should we not come to the end
-            claude_files.keep_file(self.db, replace(one.file, stamp=""), self.now_ms)
+        settled = []
         for asked, entry in matched:
             held = entry or self._renamed(asked, leaving)
             at = (held.namespace, held.key) if held else self._address(namespace, one, asked, kept)
             self._settle(folder, one, asked, held or claude_files.at(self.db, *at), *at)
+            settled.append((asked, at))
             leaving = [other for other in leaving if (other.namespace, other.key) != at]
+        # Should we not come this far, the next sync finds the memories as the file has them, and notes them then.
         with transaction(self.db):
             claude_files.keep_file(self.db, one.file, self.now_ms)
+            for asked, at in settled:
+                claude_files.keep_entry(self.db, one.file.path, asked.name, *at, asked.hash)
         return leaving
 
     def _renamed(self, asked: notes.Entry, leaving: list[claude_files.Entry]) -> claude_files.Entry | None:
@@ -88,8 +91,6 @@ class Pen:
         else:
             done = self._tell(folder, one, asked, namespace, key, memory)
         self.report.count(done)
-        with transaction(self.db):
-            claude_files.keep_entry(self.db, one.file.path, asked.name, namespace, key, asked.hash)
 
     def _restored(self, memory: Memory | None) -> bool:
         """Whether the memory was hidden because its file was gone, and is shown again."""

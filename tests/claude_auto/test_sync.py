@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -349,6 +351,23 @@ def test_two_syncs_at_once_do_the_work_of_one(
     assert sorted(report["created"] for report in reports) == [0, 20]
     assert len(seen(db, place[1])) == 20
     assert all(everything(db, place, f"n{n}") == ["created"] for n in range(20))
+
+
+def test_a_sync_that_is_killed_is_finished_by_the_next_and_nothing_is_said_twice(
+    db: Connection, config: Config, place: tuple[Path, str]
+) -> None:
+    for number in range(300):
+        (place[0] / f"n{number}.md").write_text(f"Fact number {number} about the till.\n")
+    killed = subprocess.Popen([sys.executable, "-m", "recorder", "sync"])
+    deadline = time.monotonic() + 60
+    while not seen(db, place[1]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    killed.kill()
+    assert killed.wait(timeout=20) == -signal.SIGKILL
+    assert 0 < len(seen(db, place[1])) < 300
+    run(db, config)
+    assert len(seen(db, place[1])) == 300 and counts(run(db, config)) == {"unchanged": 300}
+    assert all(everything(db, place, f"n{n}") == ["created"] for n in range(300))
 
 
 def test_a_key_is_a_key_whatever_a_file_is_called(db: Connection, config: Config, place: tuple[Path, str]) -> None:
