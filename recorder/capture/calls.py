@@ -47,8 +47,9 @@ def closed(
     # None where the file begins in mid-session: then the result is all there is.
     use = conversation.open_calls.pop(tool_use_id, None)
     structured = record.fields.get("toolUseResult") if alone else None
-    body, ok = _outcome(block, structured)
-    if file := persisted.name_in(_plain(block.get("content")), structured):
+    content = _plain(block.get("content"))
+    body, ok = _outcome(block, content, structured)
+    if file := persisted.name_in(content, structured):
         body["persisted"] = {"file": file}
     columns: dict[str, Any] = {"tool_use_id": tool_use_id, "ok": ok}
     if use is not None:
@@ -60,9 +61,8 @@ def closed(
     return conversation.event(record, EventKind.TOOL_CALL, body, key=key, n=n, **columns)
 
 
-def _outcome(block: Mapping[str, Any], structured: object) -> tuple[dict[str, Any], bool]:
+def _outcome(block: Mapping[str, Any], content: Any, structured: object) -> tuple[dict[str, Any], bool]:
     """The body's `result` or `error`, and whether the call went well."""
-    content = _plain(block.get("content"))
     text = content if isinstance(content, str) else ""
     wrapped = _ERROR_TAG.match(text)
     # Clients before is_error say it in the structured result alone.

@@ -22,9 +22,11 @@ _WARM_KEPT = 200
 _SESSION_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """One JSON object of a transcript, its own text, and where it stood."""
+
+    # Not frozen: there is one a line, and a frozen one takes three times as long to make.
 
     fields: Mapping[str, Any]
     raw: bytes

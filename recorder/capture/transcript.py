@@ -195,12 +195,9 @@ def _take(chunk: Chunk, conversation: Conversation, value: Any, raw: bytes, path
     else:
         chunk.seen += 1
         chunk.taken += 1
-        chunk.events += [_whole_output(event, path) for event in taken]
-
-
-def _whole_output(event: Event, path: Path) -> Event:
-    outside = event.kind is EventKind.TOOL_CALL and "persisted" in event.body
-    return persisted.filled(event, path) if outside else event
+        for event in taken:
+            outside = event.kind is EventKind.TOOL_CALL and "persisted" in event.body
+            chunk.events.append(persisted.filled(event, path) if outside else event)
 
 
 def _values(text: str) -> Iterator[tuple[int, int, Any]]:
