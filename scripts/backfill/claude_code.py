@@ -115,7 +115,8 @@ def _log(path: Path, folders: Sequence[Path]) -> Log | Left:
             return Left(path, "is empty")
         head = _head(path)
     except FileNotFoundError:
-        return Left(path, "is a link that leads nowhere" if path.is_symlink() else "is gone", failed=True)
+        # A link that leads nowhere leads nowhere tomorrow too: nothing is missed.
+        return Left(path, "is a link that leads nowhere") if path.is_symlink() else Left(path, "is gone", failed=True)
     except OSError as error:
         return Left(path, f"cannot be read: {error.strerror}", failed=True)
     if not head.known:

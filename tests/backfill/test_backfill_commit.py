@@ -134,16 +134,14 @@ def test_agents_come_after_their_session_and_belong_to_it(past: Past) -> None:
     db.close()
 
 
-def test_a_file_that_fails_is_named_and_the_others_come_in(past: Past) -> None:
+def test_a_link_that_leads_nowhere_is_named_and_is_no_failure(past: Past) -> None:
     past.session(1)
     dangling = past.claude / "projects" / "-home-user-project" / "gone.jsonl"
     dangling.symlink_to("nowhere")
     for words in ([], ["--commit"]):
         said = past.terminal.run("backfill", *words)
-        assert said.code == 1 and "failed: " in said.err and "is a link that leads nowhere" in said.err
+        assert said.code == 0 and "is a link that leads nowhere" in said.out + said.err
     assert len(past.keys()) == 3
-    said = past.terminal.run("backfill", "--commit", "--json")
-    assert said.code == 1 and [one["path"] for one in said.json["failed"]] == [str(dangling)]
 
 
 def test_a_name_that_is_no_text_ends_nothing(past: Past) -> None:
