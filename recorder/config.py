@@ -97,6 +97,13 @@ class Brief(Section):
     max_tokens: int = Field(default=300, ge=1)
 
 
+class Sync(Section):
+    """Claude's own memory files."""
+
+    enabled: bool = True
+    """The worker takes them in as they change; `recorder sync` does in any case."""
+
+
 class Embed(Section):
     """Vectors."""
 
@@ -133,6 +140,7 @@ class Config(BaseModel):
     distil: Distil = Distil()
     recall: Recall = Recall()
     brief: Brief = Brief()
+    sync: Sync = Sync()
     embed: Embed = Embed()
     projects: Projects = Projects()
     web: Web = Web()
@@ -173,6 +181,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "distil": Distil,
     "recall": Recall,
     "brief": Brief,
+    "sync": Sync,
     "embed": Embed,
     "projects": Projects,
     "web": Web,

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,12 +18,29 @@ from recorder.capture import spool
 from recorder.config import Config
 from recorder.errors import RecorderError, SettingsError, WorkerUnavailable
 from recorder.lifecycle import backup
-from recorder.store import audit, copies, erase, events, findings, health, jobs, sessions
+from recorder.recall import scope as scopes
+from recorder.store import (
+    audit,
+    claude_files,
+    completeness,
+    copies,
+    erase,
+    events,
+    findings,
+    health,
+    jobs,
+    sessions,
+)
 from recorder.store.db import Connection, DatabaseError, has_vec
 
 STATUS_TIMEOUT_S = 1.0
 LOW_DISK_MB = 200
 NEARLY_FULL = 0.8
+SESSIONS_LOOKED_AT = 30
+SESSIONS_NAMED = 5
+# Hooks and transcript tell of the same thing within seconds.
+WENT_SILENT_MS = 60_000
+MEND = "restart Claude Code there, or `recorder install`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +74,7 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
         },
         "sessions": {"all": health.session_count(db), "open": len(sessions.still_open(db))},
         "memories": health.memory_counts(db),
+        "claude_memory": claude_memory(db),
         "findings": findings.open_count(db),
         "forgets_pending": len(erase.pending(db)),
         "jobs": jobs.counts(db),
@@ -70,6 +89,13 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
 def last_backup_ms(config: Config) -> int | None:
     """When the newest backup in the home was made."""
     return max((one.manifest.created_ms for one in backup.listing(config.backups_dir)), default=None)
+
+
+def claude_memory(db: Connection) -> dict[str, Any]:
+    """What the last sync of Claude's own memory files did; `last_sync_ms` is None before the first."""
+    last = claude_files.last_report(db) or {}
+    counts = {name: last.get(name, 0) for name in ("files", "created", "changed", "pruned", "beyond_limit")}
+    return {"last_sync_ms": last.get("at_ms"), **counts, "problems": len(last.get("problems", ()))}
 
 
 def stuck(db: Connection, config: Config, now_ms: int) -> str | None:
@@ -226,14 +252,46 @@ def _work(db: Connection, room: Room) -> list[Check]:
     reason = stuck(db, room.config, room.now_ms)
     if reason:
         checks.append(Check("jobs", "bad", reason))
-    missed = health.healed_by_session(db)
-    checks += [
-        Check("hooks", "note", f"session {session}: missed={n} events, healed from its transcript")
-        for session, n in missed[:5]
-    ]
-    silent = health.silent_sessions(db)
-    checks += [Check("hooks", "bad", f"hooks silent in session {session}") for session in silent[:5]]
     return checks or [Check("jobs", "ok", "no job is stuck or dead")]
+
+
+def _hooks(db: Connection, room: Room) -> list[Check]:
+    own: str | None = None
+    if room.environ.get("CLAUDECODE"):
+        folder = room.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
+        own = scopes.of_directory(db, folder, now_ms=room.now_ms, worktrees=room.config.projects.worktrees).project_id
+        if own is None:
+            return []
+    latest = completeness.latest(db, SESSIONS_LOOKED_AT, own)
+    found = [check for session in latest if (check := _missed(session)) is not None]
+    return found[:SESSIONS_NAMED] or [Check("hooks", "ok", f"they missed nothing in the last {len(latest)} sessions")]
+
+
+def _missed(found: completeness.Completeness) -> Check | None:
+    """What hooks did not bring of a session; None where they brought all they should have."""
+    if not found.healed:
+        return None
+    if found.last_hook_ms is None:
+        # Silent hooks are no trouble any more where a later session had them.
+        state = "note" if found.hooks_came_later else "bad"
+        return Check("hooks", state, f"hooks silent in session {found.session_id} since {_at(found.first_ms)}: {MEND}")
+    if found.open and (found.last_healed_ms or 0) - found.last_hook_ms > WENT_SILENT_MS:
+        said = f"hooks went silent in session {found.session_id} at {_at(found.last_hook_ms)}: {MEND}"
+        return Check("hooks", "bad", f"{said} (missed={found.healed} so far, healed from its transcript)")
+    shares = "; ".join(
+        f"{name.replace('_', ' ')}: {share.in_log} in the log, {share.by_hook} by hook, {share.healed} healed"
+        for name, share in found.shares.items()
+    )
+    return Check(
+        "hooks",
+        "note",
+        f"session {found.session_id}: missed={found.healed} events, healed from its transcript ({shares}; refused calls"
+        " have no hook and are not missed)",
+    )
+
+
+def _at(at_ms: int | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime((at_ms or 0) / 1000))
 
 
 def _cause(error: str | None, environ: Mapping[str, str]) -> str:
@@ -278,6 +336,17 @@ def _backups(db: Connection, room: Room) -> list[Check]:
     return [Check("backups", "ok", "the last one is of today" if days < 1 else f"the last one is {days} days old")]
 
 
+def _claude_memory(db: Connection, room: Room) -> list[Check]:
+    last = claude_files.last_report(db)
+    if last is None:
+        return []
+    beyond = [f"{path}: Claude does not load {n} of its lines; recall does" for path, n in last["beyond_files"].items()]
+    said = [*beyond, *last["problems"]]
+    if said and room.environ.get("CLAUDECODE"):  # the paths are of every project
+        said = [f"{len(said)} notes on memory files: a person sees them"]
+    return [Check("claude memory", "note", text) for text in said[:5]]
+
+
 def _vectors(db: Connection, room: Room) -> list[Check]:
     return [Check("vectors", *_of_vectors(db, room.config))]
 
@@ -305,9 +374,11 @@ LOOKS: tuple[tuple[str, Callable[[Room], list[Check]]], ...] = (
 LOOKS_AT_STORE: tuple[tuple[str, Callable[[Connection, Room], list[Check]]], ...] = (
     ("spool", _malformed),
     ("jobs", _work),
+    ("hooks", _hooks),
     ("store", _integrity),
     ("audit", _audit),
     ("store", _store),
     ("backups", _backups),
+    ("claude memory", _claude_memory),
     ("vectors", _vectors),
 )

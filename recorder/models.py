@@ -290,6 +290,8 @@ class Job:
     subject: str
     attempts: int
     due_ms: int
+    behind: bool = False
+    """Nothing live waits for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ OTHER: dict[str, tuple[str, str, Any]] = {
     "recall.max_tokens": ("7", "7", 7),
     "brief.enabled": ("false", "no", False),
     "brief.max_tokens": ("7", "7", 7),
+    "sync.enabled": ("false", "no", False),
     "embed.enabled": ("false", "false", False),
     "embed.idle_minutes": ("0.5", "0.5", 0.5),
     "embed.query_timeout_ms": ("7", "7", 7),

@@ -35,7 +35,7 @@ def said(found: list[doctor.Check], state: str) -> str:
     return "\n".join(f"{check.name}: {check.text}" for check in found if check.state == state)
 
 
-def cli(found: Config, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def cli(found: Config, *words: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     own: Mapping[str, str] = {
         "HOME": str(found.home.parent),
         "PATH": os.environ["PATH"],
@@ -44,7 +44,7 @@ def cli(found: Config, *words: str, **variables: str) -> subprocess.CompletedPro
     }
     return subprocess.run(
         [sys.executable, "-m", "recorder", *words],
-        cwd=ROOT,
+        cwd=cwd,
         env=own,
         capture_output=True,
         text=True,
@@ -94,6 +94,8 @@ def test_what_hooks_missed_is_healed_from_the_transcript_and_counted(
 
 def test_a_session_of_which_no_hook_spoke_is_named(db: Connection, config: Config, own_home: Path) -> None:
     folder = str(project_folder(own_home))
+    with transaction(db):
+        health.record_since(db, T0)
     take(db, config, [replace(event_of(bash("ls", cwd=folder)), source=Source.TRANSCRIPT)])
     assert "hooks silent in session s1" in said(checks(db, config), "bad")
 
@@ -203,6 +205,31 @@ def test_install_ends_with_an_event_of_its_own_that_the_doctor_reads_back(config
     assert "hooks and the MCP server are registered" in told.stdout
     status = json.loads(cli(config, "status", "--json").stdout)
     assert status["sessions"]["all"] == 0 and status["spool"]["pending"] == 0
+
+
+def test_from_the_installation_until_it_is_taken_out_hooks_are_due(
+    db: Connection, config: Config, own_home: Path
+) -> None:
+    (own_home / ".claude").mkdir()
+    assert cli(config, "install", "--dry-run").returncode == 0
+    assert health.recording_since(db) == {}
+    for _ in range(2):
+        assert cli(config, "install").returncode == 0
+    ((where, first_ms),) = health.recording_since(db).items()
+    assert where == health.EVERYWHERE
+    assert health.since_ms({where: first_ms}, None) == first_ms
+    assert cli(config, "uninstall").returncode == 0
+    assert health.recording_since(db) == {}
+
+
+def test_hooks_of_one_project_are_due_there_and_nowhere_else(db: Connection, config: Config, own_home: Path) -> None:
+    folder = project_folder(own_home)
+    assert cli(config, "install", "--scope", "project", cwd=folder).returncode == 0
+    since = health.recording_since(db)
+    assert health.since_ms(since, str(folder / "src")) is not None
+    assert health.since_ms(since, f"{folder}-other") is health.since_ms(since, None) is None
+    assert cli(config, "uninstall", cwd=folder).returncode == 0
+    assert health.recording_since(db) == {}
 
 
 def test_the_doctor_fails_where_something_is_bad_and_says_each(config: Config, own_home: Path) -> None:

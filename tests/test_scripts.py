@@ -91,8 +91,8 @@ def test_a_second_run_waits_for_the_first_and_says_so(checkout: Checkout) -> Non
         told, _ = run.communicate(timeout=60)
         assert run.returncode == 0, told
     runs = [run for run, _ in checkout.calls()]
-    assert [command for _, command in checkout.calls()] == ["down", "install", "up"] * 2
-    assert runs[:3] == runs[:1] * 3 and runs[3:] == runs[3:4] * 3 and runs[0] != runs[3]
+    assert [command for _, command in checkout.calls()] == ["down", "install", "backfill", "up"] * 2
+    assert runs[:4] == runs[:1] * 4 and runs[4:] == runs[4:5] * 4 and runs[0] != runs[4]
 
 
 def test_a_run_that_was_killed_holds_up_nobody(checkout: Checkout) -> None:
@@ -118,13 +118,30 @@ def test_it_ends_with_how_to_call_it(checkout: Checkout) -> None:
     assert f"call it as: {checkout.program}" in checkout.said(path=f"{links}:")
 
 
-@pytest.mark.parametrize("words, more", [(["--no-install"], {}), ([], {"CLAUDECODE": "1"})])
-def test_claude_code_is_left_alone_on_request_and_where_claude_asks(
-    checkout: Checkout, words: list[str], more: dict[str, str]
+@pytest.mark.parametrize(
+    "words, more, called",
+    [
+        (["--no-install"], {}, ["down", "backfill", "up"]),
+        (["--no-backfill"], {}, ["down", "install", "up"]),
+        (["--no-install", "--no-backfill"], {}, ["down", "up"]),
+        ([], {"CLAUDECODE": "1"}, ["down", "up"]),
+    ],
+)
+def test_claude_code_and_the_past_are_left_alone_on_request_and_where_claude_asks(
+    checkout: Checkout, words: list[str], more: dict[str, str], called: list[str]
 ) -> None:
     told = checkout.said(*words, **more)
-    assert [command for _, command in checkout.calls()] == ["down", "up"]
+    assert [command for _, command in checkout.calls()] == called
     assert ("only a person wires" in told) is bool(more)
+    assert ("install and backfill --commit" in told) is bool(more)
+
+
+def test_a_file_of_the_past_that_cannot_be_read_holds_nothing_up(checkout: Checkout) -> None:
+    with checkout.program.open("a") as program:
+        program.write('[ "$1" != backfill ] || exit 1\n')
+    told = checkout.said()
+    assert [command for _, command in checkout.calls()] == ["down", "install", "backfill", "up"]
+    assert "backfill --commit tries what failed again" in told
 
 
 def test_an_unknown_option_is_wrong_use_and_waits_for_nobody(checkout: Checkout) -> None:

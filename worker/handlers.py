@@ -7,18 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from recorder import gate
-from recorder.capture import ingest, reading
+from recorder.capture import ingest, reading, transcript
 from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater
 from recorder.models import Job, Scope
-from recorder.store import events, jobs, sessions
+from recorder.store import events, health, jobs, sessions
 from recorder.store.db import Connection, transaction
 from worker import conflicts
 from worker.distil import distil
+from worker.reconcile import RECONCILE
 
 # What a turn may look back at, in events.
 LOOK_BACK = 200
+# Pieces of a long transcript, about 4 MB each, that are read before others have their turn.
+PIECES_AT_ONCE = 2
+# In so much of a transcript stands where its session began.
+BEGINNING_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,13 @@ Handler = Callable[[Context, Job], str]
 def distil_turn(context: Context, job: Job) -> str:
     """Read the session's transcript to its end, then put what the turn teaches before the gate.
 
-    The outcome says what came of it: `empty`, or how many proposals were taken and refused.
+    What waits behind all else came by a backfill, and its transcript is the backfill's to read. The outcome says what
+    came of it: `empty`, or how many proposals were taken and refused.
     """
     db = context.db
     session_id, _, prompt_id = job.subject.partition("\n")
-    read_session(context, session_id, but_turn=job.subject)
+    if not job.behind:
+        read_session(context, session_id, but_turn=job.subject)
     if not context.config.distil.enabled:
         return "off"
     session = sessions.get(db, session_id)
@@ -81,8 +88,9 @@ def close_session(context: Context, job: Job) -> str:
     session = sessions.get(db, session_id)
     if session is None or session.off:
         return "nothing to close"
-    read_session(context, session_id)
-    session = sessions.get(db, session_id) or session
+    if not job.behind:
+        read_session(context, session_id)
+        session = sessions.get(db, session_id) or session
     silent_ms = int(context.config.worker.session_idle_minutes * 60_000)
     still_ms = session.last_ms + silent_ms - context.now_ms
     if session.closed_ms is None and still_ms > 0:
@@ -94,21 +102,66 @@ def close_session(context: Context, job: Job) -> str:
     return f"closed, {waiting} calls without a result" if waiting else "closed"
 
 
+def read_unspoken(context: Context, job: Job) -> str:
+    """Take in what stands in a transcript and no hook told of; its session is then closed as any other.
+
+    Raises: RetryLater after a few megabytes, for the rest.
+    """
+    db, path = context.db, Path(job.subject)
+    session = sessions.get(db, path.stem)
+    if session is not None and session.off:
+        return "off"
+    if not _recorded_there(context, path):
+        return "not of a folder where hooks are registered"
+    new = _read(_reader(context), path, path.stem)
+    if sessions.get(db, path.stem) is not None:
+        with transaction(db):
+            jobs.ask(db, ingest.CLOSE, path.stem, due_ms=context.now_ms, now_ms=context.now_ms, later=False)
+    return f"new {new}"
+
+
 HANDLERS: Mapping[str, Handler] = {
     ingest.DISTIL: distil_turn,
     ingest.CLOSE: close_session,
     gate.CONFLICTS: lambda context, _: conflicts.look(context.db, context.now_ms),
+    RECONCILE: read_unspoken,
 }
 
 
+def _recorded_there(context: Context, path: Path) -> bool:
+    """Whether the transcript is Claude Code's own, of a session that began where hooks are registered."""
+    since = health.recording_since(context.db)
+    if not reading.is_claudes(path, context.config) or not path.is_file():
+        return False
+    if health.EVERYWHERE in since:
+        return True
+    begun = transcript.read(path, transcript.Cursor(), open_calls={}, limit_bytes=BEGINNING_BYTES).events
+    cwd = next((event.cwd for event in begun if event.cwd), None)
+    return health.since_ms(since, cwd) is not None
+
+
 def read_session(context: Context, session_id: str, *, but_turn: str = "") -> int:
-    """Take in what the session's transcripts hold beyond what was read; how many events were new."""
+    """Take in what the session's transcripts hold beyond what was read; how many events were new.
+
+    Raises: RetryLater after a few megabytes, for the rest.
+    """
     session = sessions.get(context.db, session_id)
     if session is None or session.off or session.transcript_path is None:
         return 0
-    reader = replace(_reader(context), but_turn=but_turn)
-    files = reading.session_files(Path(session.transcript_path))
-    return sum(reading.catch_up(reader, path, session_id).new for path in files)
+    return _read(replace(_reader(context), but_turn=but_turn), Path(session.transcript_path), session_id)
+
+
+def _read(reader: reading.Reader, main: Path, session_id: str) -> int:
+    new = pieces = 0
+    files = {str(path): path for path in reading.session_files(main)}
+    # Each turn asks, and mostly nothing was added: sizes say so at once.
+    known = sessions.standing(reader.db, dict.fromkeys(files, session_id))
+    for path in (path for name, path in files.items() if path.stat().st_size != known[name].offset):
+        for step in reading.steps(reader, path, session_id):
+            new, pieces = new + step.taken.new, pieces + 1
+            if pieces == PIECES_AT_ONCE:
+                raise RetryLater(0)
+    return new
 
 
 def _reader(context: Context) -> reading.Reader:

@@ -16,10 +16,10 @@ from worker.index import Model
 from worker.loop import Loop, system_clock_ms
 
 
-def lock(home: Path) -> int | None:
+def lock(home: Path, of: str = "worker") -> int | None:
     """The open lock of this user's worker, or None when another holds it. The kernel lets go when the holder dies."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(home / "worker.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    handle = os.open(home / f"{of}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -31,9 +31,9 @@ def lock(home: Path) -> int | None:
 
 
 @contextmanager
-def locked(home: Path) -> Iterator[bool]:
+def locked(home: Path, of: str = "worker") -> Iterator[bool]:
     """True inside while the lock is ours; False when a worker lives."""
-    handle = lock(home)
+    handle = lock(home, of)
     try:
         yield handle is not None
     finally:

@@ -24,22 +24,24 @@ from worker import brief, daily
 from worker.drain import Drain
 from worker.handlers import HANDLERS, Context, Handler
 from worker.index import Model, fill
+from worker.memory_sync import MemorySync
+from worker.reconcile import LOOK_EVERY_MS, RECONCILE, Look
 from worker.watch import Watch
 
 logger = logging.getLogger(__name__)
 
-JOBS_A_PASS = 20
+SLICE_MS = 200
 EMBED_BATCH = 16
 UPKEEP_EVERY_MS = 60_000
 CODE_CHECK_EVERY_MS = 30_000
 TROUBLE_PAUSE_S = 5.0
 
 
-def run_once(context: Context, handlers: Mapping[str, Handler]) -> bool:
-    """Run one job that is due. False when there was none."""
+def run_once(context: Context, handlers: Mapping[str, Handler], *, behind: bool = True) -> bool:
+    """Run one job that is due. False when there was none. What waits behind all else comes last, or not at all."""
     db, now_ms = context.db, context.now_ms
     with transaction(db):
-        job = jobs.claim(db, now_ms)
+        job = jobs.claim(db, now_ms, behind=behind)
     if job is None:
         return False
     try:
@@ -71,8 +73,24 @@ class Wish:
 
 
 @dataclass(slots=True)
+class Periodic:
+    """What is done every so often, and when it is due next."""
+
+    every_ms: int
+    act: Callable[[Connection, int], object]
+    due_ms: int = 0
+
+    def if_due(self, db: Connection, now_ms: int) -> None:
+        """Do it, when it is time."""
+        if now_ms >= self.due_ms:
+            self.due_ms = now_ms + self.every_ms
+            self.act(db, now_ms)
+
+
+@dataclass(slots=True)
 class Loop:
-    """The worker: one pass takes in the spool, runs due jobs, and embeds a little when nothing else waits."""
+    """The worker: one pass takes in the spool, runs due jobs for a moment, embeds a little when nothing was taken in,
+    and for another moment runs what waits behind all else."""
 
     config: Config
     clock_ms: Callable[[], int]
@@ -82,8 +100,9 @@ class Loop:
     wake: threading.Event = field(default_factory=threading.Event)
     wishes: queue.SimpleQueue[Wish] = field(default_factory=queue.SimpleQueue)
     drain: Drain = field(init=False)
+    look: Look = field(init=False)
+    periodic: tuple[Periodic, ...] = field(init=False)
     briefed: tuple[int, str | None] = (-1, None)
-    upkeep_due_ms: int = 0
     code_check_due_ms: int = 0
     code_stamp_ns: int = 0
     busy_ms: int = 0
@@ -91,6 +110,8 @@ class Loop:
 
     def __post_init__(self) -> None:
         self.drain = Drain(self.config, self.redactor)
+        self.look = Look(self.config)
+        self.periodic = (Periodic(UPKEEP_EVERY_MS, self._keep_up), Periodic(LOOK_EVERY_MS, self.look.once))
         self.code_stamp_ns = code_stamp_ns()
 
     def one_pass(self, db: Connection, *, distil: bool = True, embed: bool = True) -> bool:
@@ -98,30 +119,38 @@ class Loop:
         now_ms = self.clock_ms()
         taken = self.drain.once(db, now_ms)
         self.taken += taken
-        ran = 0
-        while distil and ran < JOBS_A_PASS and not self.stop.is_set():
-            if not run_once(Context(db, self.config, self.redactor, self.clock_ms()), HANDLERS):
-                break
-            ran += 1
+        ran = self._run(db, behind=False) if distil else 0
         self._keep_briefs(db, now_ms)
-        self._keep_up(db, now_ms)
-        embedded = 0
-        if embed and not taken and not ran:
-            embedded = fill(db, self.model, EMBED_BATCH)
+        for one in self.periodic:
+            one.if_due(db, now_ms)
+        embedded = fill(db, self.model, EMBED_BATCH) if embed and not taken else 0
+        ran += self._run(db, behind=True) if distil else 0
         if taken or ran or embedded:
             self.busy_ms = now_ms
         return bool(taken or ran or embedded)
+
+    def _run(self, db: Connection, *, behind: bool) -> int:
+        """Run jobs that are due, for a moment: the spool is looked at again soon. How many."""
+        ran, until_ms = 0, self.clock_ms() + SLICE_MS
+        while (now_ms := self.clock_ms()) < until_ms and not self.stop.is_set():
+            if not run_once(Context(db, self.config, self.redactor, now_ms), HANDLERS, behind=behind):
+                break
+            ran += 1
+        return ran
 
     def everything(self, db: Connection, *, distil: bool = True) -> int:
         """Take in, distil and index all that is pending, turns that are still open included; files taken in."""
         before = self.taken
         self.taken += self.drain.once(db, self.clock_ms())
+        if distil:
+            self.look.once(db, self.clock_ms())
         more = True
         while more and not self.stop.is_set():
             if distil:
                 with transaction(db):
                     jobs.hasten(db, ingest.DISTIL, "", due_ms=self.clock_ms())
                     jobs.hasten_ended(db, ingest.CLOSE, due_ms=self.clock_ms())
+                    jobs.hasten(db, RECONCILE, "", due_ms=self.clock_ms())
             more = self.one_pass(db, distil=distil)
         self._keep_briefs(db, self.clock_ms())
         return self.taken - before
@@ -131,6 +160,8 @@ class Loop:
         spool.prepare(self.config.spool)
         watch = Watch(self.config.spool / "new", self.wake.set)
         watch.start()
+        memory = MemorySync(self.config, self.clock_ms, self.redactor.texts, self.wake.set)
+        memory.start()
         self.busy_ms = self.clock_ms()
         db = connect(self.config.db_path)
         try:
@@ -151,6 +182,7 @@ class Loop:
                 self.wake.wait(self._nap_s(db))
         finally:
             watch.stop()
+            memory.stop()
             self.model.close()
             db.close()
 
@@ -196,9 +228,6 @@ class Loop:
             self.briefed = mark
 
     def _keep_up(self, db: Connection, now_ms: int) -> None:
-        if now_ms < self.upkeep_due_ms:
-            return
-        self.upkeep_due_ms = now_ms + UPKEEP_EVERY_MS
         spool.adopt_leftovers(self.config.spool, now_ms / 1000)
         spool.sweep_bad(self.config.spool, now_ms / 1000)
         upkeep.bound_size(db, self.config.store.max_mb)

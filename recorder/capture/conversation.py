@@ -10,21 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from recorder.capture import keys
+from recorder.capture.queued import Queue
 from recorder.models import Event, EventKind, Source
 
 SIDECHAIN = "sidechain"
 """The agent of records that clients before 2.0.28 wrote into the parent's file without naming one."""
 
-_QUEUE_KEPT = 1000
-_ABSORBED_KEPT = 20
-# The attachment of a queued prompt and its enqueue were up to 16 ms apart on a busy machine (seen in 2.1.197).
-_SAME_MOMENT_MS = 2_000
+# Their files begin with a copy of the parent's records: same uuids, another agent, prompt id and branch.
+_REPEATING_AGENTS = ("acompact-", "aside_question-")
+_WARM_KEPT = 200
 _SESSION_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """One JSON object of a transcript, its own text, and where it stood."""
+
+    # Not frozen: there is one a line, and a frozen one takes three times as long to make.
 
     fields: Mapping[str, Any]
     raw: bytes
@@ -43,9 +45,8 @@ class Record:
     def blocks(self) -> list[dict[str, Any]]:
         """The content blocks of the message; a plain string is one text block."""
         content = self.message.get("content")
-        if isinstance(content, str):
-            return [{"type": "text", "text": content}]
-        return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        found = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+        return [block if isinstance(block, dict) else {"type": "text", "text": block} for block in found if block]
 
     @property
     def in_sidechain(self) -> bool:
@@ -67,12 +68,14 @@ class Conversation:
     prompt_id: str | None = None
     keyed: dict[str, str] = field(default_factory=dict)
     """Group of prompts → the prompt id that last named one: a second prompt under one id goes by its uuid."""
-    queue: list[tuple[str, int]] = field(default_factory=list)
-    """Prompts typed while Claude worked, not yet taken: text, when."""
-    absorbed: list[tuple[str, int]] = field(default_factory=list)
-    """Those that were taken into a running turn: text, when."""
+    queue: Queue = field(default_factory=Queue)
     titles: dict[str, str] = field(default_factory=dict)
     """The last title of each sort: the client writes them again and again."""
+    repeats: bool = False
+    """Whether a summariser's or a side question's file is still at its copy of the parent's records."""
+    summarising: bool = False
+    warm: list[str] = field(default_factory=list)
+    """Records of an agent that the client started with `Warmup`, the last ones."""
 
     @classmethod
     def resume(
@@ -91,9 +94,11 @@ class Conversation:
             at_ms=state.get("at_ms", 0),
             prompt_id=state.get("prompt_id"),
             keyed=dict(state.get("keyed", {})),
-            queue=[(text, at_ms) for text, at_ms in state.get("queue", [])],
-            absorbed=[(text, at_ms) for text, at_ms in state.get("absorbed", [])],
+            queue=Queue.resume(state),
             titles=dict(state.get("titles", {})),
+            repeats=state.get("repeats", bool(agent_id and agent_id.startswith(_REPEATING_AGENTS))),
+            summarising=state.get("summarising", False),
+            warm=list(state.get("warm", [])),
         )
 
     def state(self) -> dict[str, Any]:
@@ -105,9 +110,11 @@ class Conversation:
             "at_ms": self.at_ms,
             "prompt_id": self.prompt_id,
             "keyed": self.keyed,
-            "queue": [list(waiting) for waiting in self.queue[-_QUEUE_KEPT:]],
-            "absorbed": [list(taken) for taken in self.absorbed[-_ABSORBED_KEPT:]],
+            **self.queue.state(),
             "titles": self.titles,
+            "repeats": self.repeats,
+            "summarising": self.summarising,
+            "warm": self.warm[-_WARM_KEPT:],
         }
 
     def see(self, record: Record) -> None:
@@ -117,23 +124,34 @@ class Conversation:
         self.branch = record.text("gitBranch") or self.branch
         self.at_ms = milliseconds(record.fields.get("timestamp")) or self.at_ms
 
-    def typed_ms(self, text: str, about_ms: int | None) -> int | None:
-        """When the queue says these words were typed, if that was about then; else what was given."""
-        if about_ms is None:
-            return None
-        moments = [at_ms for words, at_ms in (*self.absorbed, *self.queue) if words == text]
-        nearest = min(moments, key=lambda at_ms: abs(at_ms - about_ms), default=about_ms)
-        return nearest if abs(nearest - about_ms) <= _SAME_MOMENT_MS else about_ms
+    def hangs_on_warmup(self, record: Record) -> bool:
+        """True for the prompt `Warmup` that no person and no model wrote, and for what follows from it.
+
+        Source: clients 2.0.19 to 2.0.31 started subagents with it on their own.
+        """
+        parent = record.fields.get("parentUuid")
+        if parent not in self.warm:
+            if parent is not None or self.agent_of(record) is None or _only_text(record) != "Warmup":
+                return False
+        if uuid := record.text("uuid"):
+            self.warm.append(uuid)
+        return True
 
     def agent_of(self, record: Record) -> str | None:
-        """The subagent that wrote the record; None on the main thread."""
+        """The subagent that wrote the record; None on the main thread, and for what is a copy of it."""
+        if self.repeats:
+            return None
         named = record.text("agentId") or self.agent_id
         return named or (SIDECHAIN if record.in_sidechain else None)
+
+    def prompt_of(self, record: Record) -> str | None:
+        """The prompt id that the record belongs to. A copy names the prompt it was copied for, which is another."""
+        return None if self.repeats else record.text("promptId") or self.prompt_id
 
     def key_of(self, record: Record, n: int = 0) -> str:
         """The key of the n-th event of a record that nothing but the record names."""
         uuid = record.text("uuid")
-        key = keys.record(self.session_id, uuid) if uuid else keys.line(self.session_id, record.raw)
+        key = keys.record(self.session_id, uuid) if uuid else keys.line(self.session_id, record.raw.strip())
         return f"{key}:{n}" if n else key
 
     def event(
@@ -142,7 +160,7 @@ class Conversation:
         """The n-th event of a record: only the first goes by the bare uuid, for a uuid names one event."""
         uuid = record.text("uuid")
         columns: dict[str, Any] = {
-            "prompt_id": record.text("promptId") or self.prompt_id,
+            "prompt_id": self.prompt_of(record),
             "uuid": f"{uuid}.{n}" if uuid and n else uuid,
             "agent_id": self.agent_of(record),
             **more,
@@ -172,6 +190,12 @@ def milliseconds(timestamp: object) -> int | None:
     except (ValueError, OverflowError):
         return None
     return round(seconds * 1000) if seconds > 0 else None
+
+
+def _only_text(record: Record) -> str | None:
+    blocks = record.blocks if record.text("type") == "user" else []
+    text = blocks[0].get("text") if len(blocks) == 1 else None
+    return text if isinstance(text, str) else None
 
 
 def _named_by(path: Path) -> tuple[str, str | None]:

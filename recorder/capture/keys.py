@@ -22,9 +22,17 @@ def prompt(session_id: str, prompt_id: str, klass: PromptClass | None) -> str:
     return f"p:{session_id}:{prompt_id}:{group(klass)}"
 
 
-def queued(session_id: str, typed_ms: int, text: str) -> str:
-    """A prompt typed while Claude worked: the queue and the attachment both say when, and neither has a prompt id."""
-    return f"q:{session_id}:{typed_ms}:{_digest(text)}"
+def queued(session_id: str, typed_ms: int, said: str) -> str:
+    """A prompt typed while Claude worked: the queue and the attachment both say when, and neither has a prompt id.
+
+    `said` is what `words` makes of its text.
+    """
+    return f"q:{session_id}:{typed_ms}:{said}"
+
+
+def words(text: str) -> str:
+    """What tells two texts apart, whatever space stands around them."""
+    return _digest(text.strip())
 
 
 def assistant(session_id: str, message_id: str, text: str) -> str:

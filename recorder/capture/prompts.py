@@ -7,6 +7,7 @@ from typing import Any
 
 from recorder.capture import keys, wording
 from recorder.capture.conversation import Conversation, Record, milliseconds
+from recorder.capture.queued import Typed
 from recorder.models import Event, EventKind, PromptClass
 
 _SOURCES = {
@@ -19,12 +20,21 @@ _BY_HAND = frozenset({"typed", "queued", "sdk"})
 _ORIGINS = {"task-notification": PromptClass.TASK_NOTIFICATION, "human": None}
 _PEOPLE_SIT_AT = frozenset({None, "cli", "claude-vscode", "claude-desktop"})
 _MODES = {"task-notification": PromptClass.TASK_NOTIFICATION, "bash": PromptClass.BASH}
+_TYPED_IN_QUEUE = frozenset({None, PromptClass.SLASH, PromptClass.BASH})
 _NAMED_BY_HOOK = frozenset({None, PromptClass.SLASH, PromptClass.TASK_NOTIFICATION, PromptClass.PLAN})
 
 
 def of_record(conversation: Conversation, record: Record, blocks: list[dict[str, Any]], n: int = 0) -> Event | str:
     """The event in the user texts of a record, or the name of the rule that leaves them out."""
+    asked = wording.side_question(_all_texts(blocks))
+    if conversation.repeats:
+        if asked is None and not wording.asks_for_summary(_all_texts(blocks)):
+            return "copy"
+        conversation.repeats, conversation.summarising = False, asked is None
     main = conversation.agent_of(record) is None
+    if asked and not main:
+        # Typed by a person, but the words come out of a text the client made: not enough to be a rule on its own.
+        return conversation.event(record, EventKind.PROMPT, {"text": asked}, n=n, klass=PromptClass.QUEUED)
     if main and (prompt_id := record.text("promptId")):
         conversation.prompt_id = prompt_id
     text = wording.without_context(_texts(blocks))
@@ -46,22 +56,34 @@ def of_queue(conversation: Conversation, record: Record) -> Event | str:
     """The prompt that a queue operation took into the running turn, else the rule.
 
     enqueue … dequeue: a user record follows. enqueue … remove: nothing else has the text, or an attachment that
-    carries the time of the enqueue, give or take. popAll: it went back into the edit box and was not sent.
+    carries the time of the enqueue, give or take. popAll: it went back into the edit box and was not sent. Only since
+    2.1.246 a remove says the words too.
     """
     operation = record.text("operation")
     content = record.fields.get("content")
     text = _texts(content) if isinstance(content, list) else content if isinstance(content, str) else ""
     if operation == "enqueue":
-        conversation.queue.append((text, conversation.at_ms))
+        conversation.queue.enqueue(text, conversation.at_ms)
     elif operation == "popAll":
-        conversation.queue.clear()
-    elif operation in ("dequeue", "remove") and conversation.queue:
-        place = next((at for at, (waiting, _) in enumerate(conversation.queue) if text and waiting == text), 0)
-        said, when_ms = conversation.queue.pop(place)
-        if operation == "remove" and said.strip():
-            conversation.absorbed.append((said, when_ms))
-            return _queued(conversation, record, said, when_ms, wording.class_of(said))
+        conversation.queue.take_back()
+    elif operation == "dequeue":
+        conversation.queue.dequeue(text)
+    elif operation == "remove":
+        said = conversation.queue.absorb(text, conversation.at_ms)
+        if said is not None and said.text.strip():
+            return _queued(conversation, record, said, wording.class_of(said.text))
     return "queue_operation"
+
+
+def left_in_queue(conversation: Conversation, record: Record) -> list[Event]:
+    """What a person typed and nobody took when the session ended, told at the end of its file."""
+    left = [item for item in conversation.queue.waiting if not item.sent and item.text.strip()]
+    conversation.queue.take_back()
+    return [
+        _queued(conversation, record, item, wording.class_of(item.text), n)
+        for n, item in enumerate(left)
+        if wording.class_of(item.text) in _TYPED_IN_QUEUE
+    ]
 
 
 def of_attachment(conversation: Conversation, record: Record, attachment: Mapping[str, Any]) -> Event | str:
@@ -75,17 +97,16 @@ def of_attachment(conversation: Conversation, record: Record, attachment: Mappin
     klass = wording.class_of(text) or (_MODES.get(mode) if isinstance(mode, str) else None)
     if klass is None and (attachment.get("isMeta") is True or _origin(origin) not in (None, "human")):
         klass = PromptClass.INJECTED
-    when_ms = conversation.typed_ms(text, milliseconds(attachment.get("timestamp")))
-    return _queued(conversation, record, text, when_ms, klass)
+    when_ms = conversation.queue.attached(text, milliseconds(attachment.get("timestamp")))
+    return _queued(conversation, record, Typed(text, when_ms or 0, keys.words(text)), klass)
 
 
-def _queued(
-    conversation: Conversation, record: Record, text: str, when_ms: int | None, klass: PromptClass | None
-) -> Event:
+def _queued(conversation: Conversation, record: Record, item: Typed, klass: PromptClass | None, n: int = 0) -> Event:
     """One prompt an enqueue: the queue and the attachment name it by when it was typed and by its words."""
-    key = keys.queued(conversation.session_id, when_ms, text) if when_ms else ""
+    key = keys.queued(conversation.session_id, item.at_ms, item.words) if item.at_ms else ""
     klass = klass or PromptClass.QUEUED
-    return conversation.event(record, EventKind.PROMPT, {"text": wording.own_words(text, klass)}, key=key, klass=klass)
+    body = {"text": wording.own_words(item.text, klass)}
+    return conversation.event(record, EventKind.PROMPT, body, key=key, n=n, klass=klass)
 
 
 def _prompt(conversation: Conversation, record: Record, text: str, images: int, n: int) -> Event:
@@ -102,6 +123,8 @@ def _prompt(conversation: Conversation, record: Record, text: str, images: int, 
     elif main and not prompt_id and klass is not PromptClass.INJECTED:
         conversation.prompt_id = uuid  # before 2.1.76 the record that opens a turn is all that names it
     body: dict[str, Any] = {"text": wording.own_words(text, klass)}
+    if main:
+        conversation.queue.told(body["text"])
     if images:
         body["images"] = images
     return conversation.event(record, EventKind.PROMPT, body, key=key, n=n, klass=klass)
@@ -130,6 +153,10 @@ def _class(record: Record, text: str, words: PromptClass | None, *, main: bool) 
 def _origin(origin: object) -> str | None:
     kind = origin.get("kind") if isinstance(origin, dict) else None
     return kind if isinstance(kind, str) else None
+
+
+def _all_texts(blocks: list[dict[str, Any]]) -> str:
+    return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 
 def _texts(blocks: list[Any]) -> str:

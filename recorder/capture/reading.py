@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,10 @@ from recorder.store.db import Connection, transaction
 
 EDGE_BYTES = 4096
 """Of a file's first bytes, and of the last ones before the offset, a hash is kept: the same file is known by them."""
+
+
+Read = Callable[..., transcript.Chunk]
+"""Reads the next span of a log as `transcript.read` does, which is called like it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,36 +108,49 @@ def steps(reader: Reader, path: Path, session_id: str | None = None) -> Iterator
     while True:
         piece = prepare(path, place, reader.redact, reader.source, believed=believed, final=reader.final)
         if piece.moved:
-            yield Step(piece.place.cursor.offset, piece, keep(reader, path, piece, session_id))
+            yield Step(piece.place.cursor.offset, piece, keep(reader, [(path, piece)], session_id))
         place = piece.place
         if piece.at_end:
             return
 
 
 def start(db: Connection, path: Path) -> Place:
-    """Where to go on, or the beginning when the file is another one or shorter than what was read."""
+    """Where to go on, or the beginning when the file is another one or shorter than what was read.
+
+    Where the connection cannot write, the answer is the same and nothing is forgotten.
+    """
     known = sessions.reading(db, str(path))
     if known is None or not path.is_file():
         return Place()
     prefix, tail = _edges(path, known.offset)
     if path.stat().st_size < known.offset or prefix != known.prefix_hash or known.tail_hash not in (None, tail):
-        with transaction(db):
-            events.keep_open_calls(db, str(path), ())
+        if not db.pragma("query_only"):
+            with transaction(db):
+                events.keep_open_calls(db, str(path), ())
         return Place()
     return Place(transcript.Cursor(known.offset, known.state), events.open_calls(db, str(path)))
 
 
 def prepare(
-    path: Path, place: Place, redact: Callable[[Event], Event], source: Source, *, believed: bool, final: bool
+    path: Path,
+    place: Place,
+    redact: Callable[[Event], Event],
+    source: Source,
+    *,
+    believed: bool,
+    final: bool,
+    read: Read = transcript.read,
 ) -> Piece:
     """The next span of the file, redacted. `believed`: what it says of who typed counts."""
-    chunk = transcript.read(path, place.cursor, open_calls=place.calls, source=source, final=final)
+    chunk = read(path, place.cursor, open_calls=place.calls, source=source, final=final)
     moved = chunk.cursor.offset != place.cursor.offset or bool(chunk.events)
     found = chunk.events if believed else [_unsure(event) for event in chunk.events]
     prefix, tail = _edges(path, chunk.cursor.offset) if moved else ("", "")
     return Piece(
         ready=ingest.make_ready(found, redact),
-        place=Place(chunk.cursor, {key: redact(call) for key, call in chunk.open_calls.items()}),
+        place=Place(
+            transcript.redacted(chunk.cursor, redact), {key: redact(call) for key, call in chunk.open_calls.items()}
+        ),
         inode=path.stat().st_ino if moved else 0,
         prefix_hash=prefix,
         tail_hash=tail,
@@ -147,30 +164,30 @@ def prepare(
     )
 
 
-def keep(reader: Reader, path: Path, piece: Piece, session_id: str | None) -> ingest.Taken:
-    """Store a piece, and with it how far the file was read."""
-    name = str(path)
-    of_records = str(piece.place.cursor.state.get("session_id") or path.stem)
-    reading = sessions.Reading(
-        name,
-        session_id or of_records,
-        piece.inode,
-        piece.place.cursor.offset,
-        piece.prefix_hash,
-        piece.place.cursor.state,
-        piece.tail_hash,
-        reader.run_id,
-    )
+def keep(reader: Reader, pieces: Sequence[tuple[Path, Piece]], session_id: str | None = None) -> ingest.Taken:
+    """Store pieces of files in one commit, and with them how far each file was read."""
 
     def note() -> None:
-        sessions.keep_reading(reader.db, reading, reader.now_ms)
-        calls = list(piece.place.calls.values())
-        forgotten = denials.forgotten(reader.db, calls)
-        events.keep_open_calls(reader.db, name, [call for call in calls if call.key not in forgotten])
+        for path, piece in pieces:
+            place = piece.place
+            reading = sessions.Reading(
+                str(path),
+                session_id or str(place.cursor.state.get("session_id") or path.stem),
+                piece.inode,
+                place.cursor.offset,
+                piece.prefix_hash,
+                place.cursor.state,
+                piece.tail_hash,
+                reader.run_id,
+            )
+            sessions.keep_reading(reader.db, reading, reader.now_ms)
+            calls = list(place.calls.values())
+            forgotten = denials.forgotten(reader.db, calls)
+            events.keep_open_calls(reader.db, str(path), [call for call in calls if call.key not in forgotten])
 
     return ingest.store(
         reader.db,
-        piece.ready,
+        [ready for _, piece in pieces for ready in piece.ready],
         now_ms=reader.now_ms,
         config=reader.config,
         but_turn=reader.but_turn,

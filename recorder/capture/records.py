@@ -20,15 +20,29 @@ LEFT_OUT_TYPES: Mapping[str, str] = {
     "last-prompt": "last_prompt",  # a copy of a prompt that stands elsewhere
     "mode": "mode",
     "permission-mode": "mode",
-    "started": "journal",
+    "file-history-delta": "snapshot",
+    "started": "journal",  # of a workflow, beside its agents' transcripts
+    "launched": "journal",
     "result": "journal",
+    "failed": "journal",
 }
 LEFT_OUT_SYSTEM: Mapping[str, str] = {
     "turn_duration": "turn_duration",
     "stop_hook_summary": "hook_output",  # holds our own command line
 }
 LEFT_OUT_BLOCKS = frozenset({"thinking", "redacted_thinking", "fallback"})
-KEPT_ATTACHMENTS = frozenset({"file"})  # what an `@path` in a prompt read; no hook tells of it
+# What the client put before the model: context, not something that happened. An `@path` (`file`) is a person's act.
+LEFT_OUT_ATTACHMENTS = frozenset(
+    "agent_listing_delta auto_mode auto_mode_exit batching_reminder_sent budget_usd command_permissions"
+    " compact_file_reference companion_intro date_change deferred_tools_delta diagnostics dynamic_skill"
+    " edited_text_file goal_status invoked_skills mcp_instructions_delta memory_update nested_memory"
+    " plan_file_reference plan_mode plan_mode_exit plan_mode_reentry read_truncation_notice relevant_memories"
+    " silent_turn_reminder"
+    " skill_listing task_reminder task_status todo_reminder total_tokens_reminder ultra_effort_enter"
+    " ultra_effort_exit ultrathink_effort".split()
+)
+_SPOKEN_BLOCKS = frozenset({"text", "image", "document"})
+_USER_BLOCKS = _SPOKEN_BLOCKS | {"tool_result"}
 
 _COLUMNS = frozenset(
     "uuid parentUuid timestamp sessionId cwd version gitBranch userType entrypoint isSidechain agentId promptId".split()
@@ -39,6 +53,8 @@ def take(conversation: Conversation, record: Record) -> Taken:
     """The events of the record, none when it only opened a call; or the name of the rule that leaves it out."""
     conversation.see(record)
     kind = record.text("type") or ""
+    if conversation.hangs_on_warmup(record):
+        return "warmup"
     if rule := LEFT_OUT_TYPES.get(kind):
         return rule
     return _TYPES.get(kind, _other)(conversation, record)
@@ -46,16 +62,21 @@ def take(conversation: Conversation, record: Record) -> Taken:
 
 def _user(conversation: Conversation, record: Record) -> Taken:
     blocks = record.blocks
-    results = [block for block in blocks if block.get("type") == "tool_result"]
-    if not results:
-        return _one(prompts.of_record(conversation, record, blocks))
+    results = [block for block in blocks if _sort(block) == "tool_result"]
+    said = [block for block in blocks if _sort(block) in _SPOKEN_BLOCKS]
     found: list[Event] = []
     for block in results:
         done = calls.closed(conversation, record, block, len(found), alone=len(results) == 1)
         found += [done] if done else []
-    beside = [block for block in blocks if block.get("type") == "text"]
-    said = prompts.of_record(conversation, record, beside, len(found)) if beside else "empty"
-    return found + ([said] if isinstance(said, Event) else []) or "tool_result_without_id"
+    rule = "tool_result_without_id" if results else "empty"
+    if said:
+        heard = prompts.of_record(conversation, record, said, len(found))
+        found += [heard] if isinstance(heard, Event) else []
+        rule = heard if isinstance(heard, str) and not results else rule
+    for block in blocks:
+        if _sort(block) not in _USER_BLOCKS:
+            found.append(_block(conversation, record, block, len(found)))
+    return found or rule
 
 
 def _assistant(conversation: Conversation, record: Record) -> Taken:
@@ -66,7 +87,7 @@ def _assistant(conversation: Conversation, record: Record) -> Taken:
     found: list[Event] = []
     opened, rule = 0, "empty"
     for block in record.blocks:
-        sort, n = block.get("type"), len(found) + opened
+        sort, n = _sort(block), len(found) + opened
         if sort in LEFT_OUT_BLOCKS:
             rule = "thinking"
         elif sort == "text":
@@ -75,15 +96,26 @@ def _assistant(conversation: Conversation, record: Record) -> Taken:
         elif sort == "tool_use" and calls.opened(conversation, record, block, n):
             opened += 1
         else:
-            found.append(conversation.event(record, EventKind.OTHER, {"type": "block", "block": block}, n=n))
+            found.append(_block(conversation, record, block, n))
     return found if found or opened else rule
+
+
+def _sort(block: Mapping[str, Any]) -> str:
+    sort = block.get("type")
+    return sort if isinstance(sort, str) else ""
+
+
+def _block(conversation: Conversation, record: Record, block: Mapping[str, Any], n: int) -> Event:
+    """A block of a sort we do not know, kept as it came."""
+    return conversation.event(record, EventKind.OTHER, {"type": "block", "block": block}, n=n)
 
 
 def _said(conversation: Conversation, record: Record, text: str, n: int) -> Event:
     message_id = record.message.get("id")
     named = message_id if isinstance(message_id, str) and message_id else None
     key = keys.assistant(conversation.session_id, named, text) if named else ""
-    return conversation.event(record, EventKind.ASSISTANT, {"text": text}, key=key, n=n, message_id=named)
+    kind = EventKind.SUMMARY if conversation.summarising else EventKind.ASSISTANT
+    return conversation.event(record, kind, {"text": text}, key=key, n=n, message_id=named)
 
 
 def _api_error(conversation: Conversation, record: Record) -> Event:
@@ -113,14 +145,16 @@ def _system(conversation: Conversation, record: Record) -> Taken:
 
 def _attachment(conversation: Conversation, record: Record) -> Taken:
     attachment = record.fields.get("attachment")
-    found = attachment if isinstance(attachment, dict) else {}
-    sort = found.get("type")
+    sort = attachment.get("type") if isinstance(attachment, dict) else None
+    if not isinstance(attachment, dict) or not isinstance(sort, str):
+        return _other(conversation, record)
     if sort == "queued_command":
-        return _one(prompts.of_attachment(conversation, record, found))
-    if sort in KEPT_ATTACHMENTS:
-        return [conversation.event(record, EventKind.OTHER, found)]
-    # Hook output (our own brief among it), listings and reminders: context, not something that happened.
-    return "hook_output" if isinstance(sort, str) and sort.startswith(("hook_", "async_hook")) else "attachment"
+        return _one(prompts.of_attachment(conversation, record, attachment))
+    if sort.startswith(("hook_", "async_hook")):  # our own brief among it
+        return "hook_output"
+    if sort in LEFT_OUT_ATTACHMENTS:
+        return "attachment"
+    return [conversation.event(record, EventKind.OTHER, attachment)]
 
 
 def _queue(conversation: Conversation, record: Record) -> Taken:
@@ -131,7 +165,7 @@ def _title(field: str) -> Callable[[Conversation, Record], Taken]:
     def title(conversation: Conversation, record: Record) -> Taken:
         text, sort = record.text(field), str(record.fields.get("type"))
         if text is None:
-            return "empty"
+            return _other(conversation, record) if _rest(record, "type") else "empty"
         if conversation.titles.get(sort) == text:
             return "title_again"
         conversation.titles[sort] = text

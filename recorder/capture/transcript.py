@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from recorder.capture import lenient, records
+from recorder.capture import lenient, persisted, prompts, records
 from recorder.capture.conversation import Conversation, Record
 from recorder.errors import TranscriptError
-from recorder.models import Event, Source
+from recorder.models import Event, EventKind, Source
 
 LIMIT_BYTES = 4 * 1024 * 1024
 LONGEST_LINE = 256 * 1024 * 1024
@@ -52,6 +52,21 @@ class Chunk:
     lines: int = 0
     seen: int = 0
     taken: int = 0
+
+
+def redacted(cursor: Cursor, redact: Callable[[Event], Event]) -> Cursor:
+    """The cursor as it may be stored: what waits in the client's queue was typed by a person, and titles tell of it."""
+    queue, titles = cursor.state.get("queue", []), cursor.state.get("titles", {})
+    texts = [item[0] for item in queue] + list(titles.values())
+    if not texts:
+        return cursor
+    carrier = Event("", EventKind.OTHER, "", 0, Source.TRANSCRIPT, {"texts": texts})
+    clean = iter(redact(carrier).body["texts"])
+    state = {
+        "queue": [[next(clean), *rest] for _, *rest in queue],
+        "titles": {sort: next(clean) for sort in titles},
+    }
+    return Cursor(cursor.offset, {**cursor.state, **state})
 
 
 def read(
@@ -104,7 +119,12 @@ def _read(
         line = file.readline(LONGEST_LINE)
         if not line.endswith(b"\n"):
             if len(line) >= LONGEST_LINE:
-                offset += len(line) + _rest_of_line(file)
+                passed, ended = _rest_of_line(file)
+                if not ended and not final:
+                    chunk.at_end = True
+                    break
+                offset += len(line) + passed
+                chunk.lines += 1
                 _count(chunk, "oversize")
                 problems.append(f"{path}: a line longer than {LONGEST_LINE} bytes was left out")
                 continue
@@ -116,10 +136,12 @@ def _read(
                 _count(chunk, "unfinished")
                 break
         chunk.lines += 1
-        _take_line(chunk, conversation, line, str(path), offset, torn)
+        _take_line(chunk, conversation, line, path, offset, torn)
         offset += len(line)
         if chunk.at_end:
             break
+    if chunk.at_end and final:
+        chunk.events += prompts.left_in_queue(conversation, Record({}, b"", f"{path}:{offset}"))
     if torn.count:
         problems.append(f"{path}: {torn.count} pieces are not whole records, the first at byte {torn.first}")
     chunk.events = _timed(chunk.events, conversation, status.st_mtime_ns // 1_000_000)
@@ -139,16 +161,16 @@ class _Torn:
         self.count += 1
 
 
-def _take_line(chunk: Chunk, conversation: Conversation, line: bytes, path: str, offset: int, torn: _Torn) -> None:
+def _take_line(chunk: Chunk, conversation: Conversation, line: bytes, path: Path, offset: int, torn: _Torn) -> None:
     try:
         whole = lenient.loads(line)
     except ValueError:
         _take_pieces(chunk, conversation, line, path, offset, torn)
     else:
-        _take(chunk, conversation, whole, line.strip(), f"{path}:{offset}")
+        _take(chunk, conversation, whole, line, path, offset)
 
 
-def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: str, offset: int, torn: _Torn) -> None:
+def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: Path, offset: int, torn: _Torn) -> None:
     """Take a line that is not exactly one faultless record."""
     text = lenient.text_of(line).strip(_BLANK)
     if not text:
@@ -159,17 +181,23 @@ def _take_pieces(chunk: Chunk, conversation: Conversation, line: bytes, path: st
             torn.at(at)
             _count(chunk, "torn")
         else:
-            _take(chunk, conversation, value, text[start:end].encode("utf-8", "replace"), f"{path}:{at}")
+            _take(chunk, conversation, value, text[start:end].encode("utf-8", "replace"), path, at)
 
 
-def _take(chunk: Chunk, conversation: Conversation, value: Any, raw: bytes, ref: str) -> None:
-    taken = records.take(conversation, Record(value, raw, ref)) if isinstance(value, dict) else "not_a_record"
+def _take(chunk: Chunk, conversation: Conversation, value: Any, raw: bytes, path: Path, at: int) -> None:
+    taken = (
+        records.take(conversation, Record(value, raw, f"{conversation.path}:{at}"))
+        if isinstance(value, dict)
+        else "not_a_record"
+    )
     if isinstance(taken, str):
         _count(chunk, taken)
     else:
         chunk.seen += 1
         chunk.taken += 1
-        chunk.events += taken
+        for event in taken:
+            outside = event.kind is EventKind.TOOL_CALL and "persisted" in event.body
+            chunk.events.append(persisted.filled(event, path) if outside else event)
 
 
 def _values(text: str) -> Iterator[tuple[int, int, Any]]:
@@ -208,14 +236,14 @@ def _is_whole(line: bytes) -> bool:
     return bool(text) and all(isinstance(value, dict) for _, _, value in _values(text))
 
 
-def _rest_of_line(file: BinaryIO) -> int:
-    """Bytes read on to the end of a line that is too long to take."""
+def _rest_of_line(file: BinaryIO) -> tuple[int, bool]:
+    """Bytes read on to the end of a line that is too long to take, and whether there was one."""
     passed = 0
     while piece := file.readline(LIMIT_BYTES):
         passed += len(piece)
         if piece.endswith(b"\n"):
-            break
-    return passed
+            return passed, True
+    return passed, False
 
 
 def _timed(events: list[Event], conversation: Conversation, changed_ms: int) -> list[Event]:

@@ -39,7 +39,13 @@ _NOTICES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _CONTEXT = re.compile(r"\s*<(ide_opened_file|ide_selection|ide_diagnostics)>.*?</\1>\s*", re.DOTALL)
 _ONLY_REMINDERS = re.compile(r"\s*(?:<system-reminder>(?:(?!<system-reminder>).)*?</system-reminder>\s*)+\Z", re.DOTALL)
-_SIDE_QUESTION = re.compile(r"\s*<system-reminder>\s*This is a side question from the user")
+_SIDE_QUESTION = re.compile(
+    r"\s*<system-reminder>\s*This is a side question from the user(?P<given>.*?)</system-reminder>\s*(?P<asked>.*)",
+    re.DOTALL,
+)
+_SUMMARISE = re.compile(
+    r"(?:\s*CRITICAL: Respond with TEXT ONLY\..{0,2000}?)?\s*Your task is to create a detailed summary", re.DOTALL
+)
 
 _TAG = {
     name: re.compile(rf"<{name}>(.*?)</{name}>", re.DOTALL)
@@ -70,6 +76,20 @@ def notice(text: str) -> str | None:
         if start.match(text):
             return name
     return None
+
+
+def side_question(text: str) -> str | None:
+    """What a person asked beside the running turn with `/btw`; None for any other text.
+
+    Source: clients 2.1.23 to 2.1.220 put the instructions into a reminder and the question behind it.
+    """
+    found = _SIDE_QUESTION.match(text)
+    return (found["asked"] or found["given"]).strip() if found else None
+
+
+def asks_for_summary(text: str) -> bool:
+    """True for the client's own request for the summary that replaces a long conversation."""
+    return bool(_SUMMARISE.match(text))
 
 
 def is_context(text: str) -> bool:

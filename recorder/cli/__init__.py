@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import sys
 
-from recorder.cli import capture, correct, lifecycle, links, memory, projects, review, service, state
+from recorder.cli import capture, correct, lifecycle, links, memory, past, projects, review, service, state, sync
 from recorder.cli.frame import app, guarded
 
-__all__ = ["capture", "correct", "lifecycle", "links", "main", "memory", "projects", "review", "service", "state"]
+__all__ = [
+    "capture",
+    "correct",
+    "lifecycle",
+    "links",
+    "main",
+    "memory",
+    "past",
+    "projects",
+    "review",
+    "service",
+    "state",
+    "sync",
+]
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ from recorder.config import Config
 from recorder.errors import NotFound, RecorderError, WorkerUnavailable
 from recorder.models import EventKind, StoredEvent
 from recorder.recall import fence, views
-from recorder.store import events, health, jobs, sessions
+from recorder.store import completeness, events, health, jobs, sessions
 from recorder.store.db import transaction
 from worker import held
 
@@ -216,14 +216,22 @@ def show_session(
         found = views.summary(
             [e for e in events.of_session(here.db, session) if e.project_id in here.projects(e.project_id)]
         )
+        share = completeness.of_session(here.db, session)
         if as_json:
-            print_json(asdict(found))
+            print_json(asdict(found) | {"completeness": asdict(share) if share else None})
             return
         out.print(Text(plain(found.title or session), "bold"))
         print_table("asked", ("",), [(asked,) for asked in found.prompts])
         print_table("files", ("path", "read", "written"), [(f.path, f.reads, f.writes) for f in found.files])
         print_table("commands that worked", ("",), [(command,) for command in found.commands])
         print_table("failures", ("",), [(failure,) for failure in found.failures])
+        if share is not None:
+            columns = ("", "in the log", "by hook", "healed", "no hook due")
+            rows = [
+                (name.replace("_", " "), each.in_log, each.by_hook, each.healed, each.uncarried)
+                for name, each in share.shares.items()
+            ]
+            print_table("completeness", columns, rows)
         out.print(Text(plain(found.outcome)))
 
 

@@ -30,12 +30,15 @@ from recorder.cli.frame import (
 )
 from recorder.cli.memory import ask, show_recall
 from recorder.cli.state import source_root
-from recorder.errors import SettingsError
+from recorder.errors import SettingsError, StoreError
 from recorder.models import Scope
 from recorder.recall import fence
-from recorder.store import events
+from recorder.store import events, health
+from recorder.store.db import DatabaseError, connect, transaction
 from recorder.web import access, serve
 from worker import shelf
+
+PROMPTS_LOOKED_AT = 50
 
 
 @app.command()
@@ -84,11 +87,12 @@ def _recalled_line() -> str:
         latest = [
             event
             for project_id in here.projects()
-            for event in events.listing(here.db, kind="prompt", project_id=project_id, limit=1)
+            for event in events.listing(here.db, kind="prompt", project_id=project_id, limit=PROMPTS_LOOKED_AT)
+            if event.project_id is not None and event.agent_id is None
         ]
-        if not latest or latest[0].project_id is None:
+        if not latest:
             return "nothing is recorded yet: work in Claude Code, and it is there in the next session"
-        scope = Scope(latest[0].project_id)
+        scope = Scope(latest[0].project_id)  # that of the latest one: the self-test's has none
         found = ask(here, latest[0].excerpt[:200], scope, 1)
         return "recalled: " + " ".join(fence.row(hit) for hit in found.hits)
 
@@ -126,6 +130,7 @@ def install(
     )
     if not dry_run:
         report = _linked(report)
+        _note_since(found.db_path, report, scope)
     canary = None if dry_run else selftest.canary(found, now_ms())
     if as_json:
         print_json({"changes": [_change(c) for c in report.changes], "warnings": report.warnings, "canary": canary})
@@ -144,7 +149,7 @@ def uninstall(
     only_a_person("takes the recorder out")
     found = settings()
     serve.down(found.home)
-    report = wiring.uninstall(os.environ, project_dir=Path.cwd(), purge=purge)
+    report = _noted(found.db_path, wiring.uninstall(os.environ, project_dir=Path.cwd(), purge=purge))
     if as_json:
         print_json(
             {"changes": [_change(c) for c in report.changes], "warnings": report.warnings, "purged": report.purged}
@@ -153,6 +158,34 @@ def uninstall(
     _report(report)
     if report.purged:
         out.print(f"{report.home} is gone")
+
+
+def _note_since(path: Path, report: wiring.Report, scope: str) -> None:
+    """From now on hooks are to carry what happens: everywhere, or in the project whose own settings they stand in."""
+    folders = [str(change.path.parent.parent) for change in report.changes if not change.keys]
+    db = connect(path)
+    try:
+        with transaction(db):
+            for folder in [health.EVERYWHERE] if scope == "user" else folders:
+                health.record_since(db, now_ms(), folder)
+    finally:
+        db.close()
+
+
+def _noted(path: Path, report: wiring.Report) -> wiring.Report:
+    """The report, once the store knows that no hook is due any more; a broken one is no reason to fail."""
+    if not path.exists():
+        return report
+    try:
+        db = connect(path)
+        try:
+            with transaction(db):
+                health.record_no_more(db)
+        finally:
+            db.close()
+    except (StoreError, DatabaseError) as error:
+        return replace(report, warnings=(*report.warnings, f"the store does not know yet that hooks are out: {error}"))
+    return report
 
 
 def _linked(report: wiring.Report) -> wiring.Report:

@@ -8,7 +8,7 @@ from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.links import link, unlink
 from recorder.gate.reach import Plan, plan, plan_events, reached
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
-from recorder.gate.verbs import DERIVED, approve, delete, lift, pin, reject, restore, revert
+from recorder.gate.verbs import DERIVED, approve, delete, give, lift, pin, reject, restore, revert, withdraw
 from recorder.gate.writer import CONFLICTS, Outcome, Redact, Writer, redact_here
 from recorder.store.erase import Forgotten
 from recorder.store.erase import finish as finish_forgets
@@ -32,6 +32,7 @@ __all__ = [
     "finish_forgets",
     "forget",
     "forget_events",
+    "give",
     "lift",
     "link",
     "pin",
@@ -49,4 +50,5 @@ __all__ = [
     "sweep",
     "tell",
     "unlink",
+    "withdraw",
 ]

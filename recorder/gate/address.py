@@ -6,8 +6,8 @@ import re
 
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.writer import Writer
-from recorder.models import Channel, Memory, Scope
-from recorder.store import memories
+from recorder.models import Channel, Memory
+from recorder.store import memories, projects
 from recorder.store.db import Connection
 
 KEY = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,198}[^\s\x00-\x1f\x7f])?")
@@ -42,17 +42,28 @@ def check(db: Connection, namespace: str, key: str, writer: Writer) -> None:
         raise GateRefused("key", f"{key[:80]!r} is no key: 1 to 200 printable characters without outer spaces")
 
 
-def standing_at(db: Connection, namespace: str, key: str, scope: Scope, expected_version: int | None = None) -> Memory:
-    """The memory at the address if the caller may see it.
+def standing_at(
+    db: Connection, namespace: str, key: str, writer: Writer, expected_version: int | None = None
+) -> Memory:
+    """The memory at the address if the writer may see it; the sync sees what it made.
 
     Raises: NotFound, Conflict.
     """
     current = memories.find(db, namespace, key)
-    if current is None or not memories.visible(db, current, scope):
+    of_sync = writer.channel is Channel.CLAUDE_AUTO and namespace.startswith("claude.")
+    if current is None or not (of_sync or memories.visible(db, current, writer.scope)):
         raise NotFound(f"there is no memory {namespace}/{key} here")
     if expected_version is not None and current.version != expected_version:
         raise Conflict(f"{namespace}/{key} is at version {current.version} now, not {expected_version}: read it again")
     return current
+
+
+def scope_id(db: Connection, namespace: str, project_id: str | None) -> int | None:
+    """The scope row something new lies in; none, so that a person alone sees it, for files of Claude's of which nobody
+    knows the project."""
+    if project_id is None and namespace.startswith("claude."):
+        return None
+    return projects.scope_id(db, project_id or "user")
 
 
 def home_scope(memory: Memory) -> str:

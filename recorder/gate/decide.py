@@ -31,6 +31,9 @@ from recorder.store.db import Connection, attempt, transaction
 
 VALUE_LIMIT = 8_000
 
+WITHDRAWN = "without evidence: "
+"""Who hid a memory that nobody said is wrong: its evidence was taken away."""
+
 
 def propose(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     """Decide about one proposal, in one transaction with its history and its audit row.
@@ -58,7 +61,7 @@ def tell(
     def keep_and_decide(db: Connection, clean: Proposal, writer: Writer) -> Outcome:
         _expect(db, clean, expected_version)
         with attempt(db):
-            said = statement(db, clean.value, writer, session_id)
+            said = statement(db, clean, writer, session_id)
             return decide(db, replace(clean, evidence=(said,)), writer)
 
     return _judge(db, redacted(proposal, writer), writer, keep_and_decide)
@@ -98,11 +101,14 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     trust = _trust(proposal, writer, cited)
     current = memories.find(db, proposal.namespace, proposal.key)
     same = current is not None and canonical(current.value) == canonical(proposal.value)
-    if current is not None and current.deleted and not writer.is_person and same:
+    free = current is not None and _withdrawn(db, current)
+    if current is not None and current.deleted and not free and not writer.is_person and same:
         _refuse_hidden(db, current, proposal, writer, trust)
     lifted = tombs.pass_by(db, proposal, writer, cited)
     if current is None:
         return replace(_create(db, proposal, writer, trust, cited), also=lifted)
+    if free:
+        return supersede(db, current, proposal, writer, trust, cited)
     if current.deleted:
         return _at_hidden(db, current, proposal, writer, trust, cited)
     if current.trust is Trust.REJECTED:
@@ -117,6 +123,11 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
             db, current, proposal, writer, "something of higher standing, or said later, stands under this key"
         )
     return supersede(db, current, proposal, writer, trust, cited)
+
+
+def _withdrawn(db: Connection, current: Memory) -> bool:
+    """Whether the memory is hidden because its evidence was taken away, and nobody said that it is wrong."""
+    return current.deleted and (memories.deleted_by(db, current.id) or "").startswith(WITHDRAWN)
 
 
 def _dated_anew(current: Memory, proposal: Proposal) -> bool:
@@ -213,7 +224,7 @@ def _create(db: Connection, proposal: Proposal, writer: Writer, trust: Trust, ci
     memory_id = memories.create(
         db,
         proposal,
-        scope_id=projects.scope_id(db, project_id or "user"),
+        scope_id=address.scope_id(db, proposal.namespace, project_id),
         project_id=project_id,
         home_project_id=writer.scope.project_id if proposed_by_machine else None,
         now_ms=writer.now_ms,
@@ -328,6 +339,9 @@ def _version(
 
 
 def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: Writer, why: str) -> Outcome:
+    # A file that goes back and forth between two texts asks once.
+    if writer.channel is Channel.CLAUDE_AUTO and findings.raised(db, current.id, proposal.value):
+        return Outcome("unchanged", current, f"{why}: a finding says so already")
     pair = pair_with(db, current, proposal.value, writer)
     if findings.is_resolved(db, pair):
         return Outcome("unchanged", current, "a person decided about this before")
@@ -355,8 +369,9 @@ def _evidence_rows(proposal: Proposal, cited: list[StoredEvent]) -> list[tuple[i
     return [(event.id, given.quote, event.session_id) for given, event in zip(proposal.evidence, cited, strict=True)]
 
 
-def statement(db: Connection, said: str, writer: Writer, session_id: str | None) -> Evidence:
+def statement(db: Connection, proposal: Proposal, writer: Writer, session_id: str | None) -> Evidence:
     """What somebody said to the gate, kept as an event, so that a memory can point at it."""
+    said = proposal.value
     told = f"{writer.channel}:{writer.actor}:{writer.now_ms}:{said}"
     session = session_id or "gate"
     key = f"g:{session}:{sha256(told.encode('utf-8', 'backslashreplace')).hexdigest()[:24]}"
@@ -389,7 +404,7 @@ def statement(db: Connection, said: str, writer: Writer, session_id: str | None)
         db,
         event,
         project_id=project_id,
-        scope_id=projects.scope_id(db, project_id or "user"),
+        scope_id=address.scope_id(db, proposal.namespace, project_id),
         received_ms=writer.now_ms,
         excerpt="",
         narrow="",

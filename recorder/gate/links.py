@@ -20,8 +20,8 @@ def link(db: Connection, source: tuple[str, str], target: tuple[str, str], relat
     if not re.fullmatch(r"[\w .:-]{1,60}", name):
         raise GateRefused("relation", f"{relation[:60]!r} is no relation: 1 to 60 letters, digits or '_ .:-'")
     with transaction(db):
-        from_memory = standing_at(db, *source, writer.scope)
-        to_memory = standing_at(db, *target, writer.scope)
+        from_memory = standing_at(db, *source, writer)
+        to_memory = standing_at(db, *target, writer)
         found = relations.add(db, from_memory.id, to_memory.id, name, actor=writer.actor, now_ms=writer.now_ms)
         audited(db, writer, "linked", f"{address_of(from_memory)} → {address_of(to_memory)}", name, None)
         return found

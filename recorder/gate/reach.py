@@ -53,7 +53,7 @@ def plan(db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequ
     Raises: NotFound, GateRefused where it is no person.
     """
     only_a_person(writer, "forgets")
-    current = standing_at(db, namespace, key, writer.scope)
+    current = standing_at(db, namespace, key, writer)
     values, cited, quotes = _said(db, current.id)
     sought = holding.words(_shown([*values, *quotes]))
     newest = events.last_id(db), memories.last_version(db)

@@ -70,11 +70,12 @@ def allows(verb: str, memory: Memory) -> bool:
 
 
 def outranks(memory: Memory, there: Channel, channel: Channel) -> bool:
-    """Whether what stands there is more than a channel may hide: only a person hides what is verified, or what came
-    from above."""
+    """Whether what stands there is more than a channel may hide: only a person hides what is verified or pinned, or
+    what came from above."""
     if channel is Channel.PERSON:
         return False
-    return memory.trust is not Trust.CANDIDATE or STANDING[channel] < STANDING[there]
+    held = memory.trust is not Trust.CANDIDATE or memory.pinned
+    return held or STANDING[channel] < STANDING[there]
 
 
 def may_show_again(hidden_by: str | None, channel: Channel) -> None:

@@ -8,11 +8,11 @@ from recorder.canonical import canonical
 from recorder.errors import Conflict, NotFound
 from recorder.gate import tombs
 from recorder.gate.address import home_scope, standing_at
-from recorder.gate.decide import as_proposal, renewed, supersede
+from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, supersede
 from recorder.gate.standing import allows, may_show_again, outranks
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
 from recorder.models import Memory, State, Trust
-from recorder.store import findings, memories, relations, tombstones
+from recorder.store import findings, memories, projects, relations, tombstones
 from recorder.store.db import Connection, transaction
 
 DERIVED = "derived_from"
@@ -34,7 +34,7 @@ def delete(
     """
     why = cleaned(writer, reason)
     with transaction(db):
-        current = standing_at(db, namespace, key, writer.scope, expected_version)
+        current = standing_at(db, namespace, key, writer, expected_version)
         if not allows("deleted", current):
             return Outcome("unchanged", current)
         if outranks(current, memories.channel_of(db, current.version_id), writer.channel):
@@ -59,7 +59,7 @@ def restore(db: Connection, namespace: str, key: str, writer: Writer, *, reason:
     """
     why = cleaned(writer, reason)
     with transaction(db):
-        current = standing_at(db, namespace, key, writer.scope)
+        current = standing_at(db, namespace, key, writer)
         if not allows("restored", current):
             return Outcome("unchanged", current)
         may_show_again(memories.deleted_by(db, current.id), writer.channel)
@@ -83,7 +83,7 @@ def reject(
     only_a_person(writer, "rejects")
     why = cleaned(writer, reason)
     with transaction(db):
-        current = standing_at(db, namespace, key, writer.scope, expected_version)
+        current = standing_at(db, namespace, key, writer, expected_version)
         if not allows("rejected", current):
             return Outcome("unchanged", current)
         return rejected(db, current, writer, why)
@@ -109,7 +109,7 @@ def lift(db: Connection, namespace: str, key: str, writer: Writer, *, reason: st
     only_a_person(writer, "lifts a rejection")
     why = cleaned(writer, reason)
     with transaction(db):
-        current = standing_at(db, namespace, key, writer.scope)
+        current = standing_at(db, namespace, key, writer)
         standing = [one for one in tombstones.of_memory(db, current.id) if one.lifted_ms is None]
         standing += [
             one
@@ -145,7 +145,7 @@ def approve(
     only_a_person(writer, "approves")
     why = cleaned(writer, reason)
     with transaction(db):
-        current = standing_at(db, namespace, key, writer.scope, expected_version)
+        current = standing_at(db, namespace, key, writer, expected_version)
         if expected_value is not None and canonical(expected_value) != canonical(current.value):
             raise Conflict(f"{address_of(current)} says something else by now: read it again")
         if not allows("approved", current):
@@ -160,7 +160,7 @@ def pin(db: Connection, namespace: str, key: str, writer: Writer, *, pinned: boo
     """
     only_a_person(writer, "pins")
     with transaction(db):
-        current = standing_at(db, namespace, key, writer.scope)
+        current = standing_at(db, namespace, key, writer)
         memories.set_pinned(db, current.id, pinned)
         action = "pinned" if pinned else "unpinned"
         note(db, writer, current, action)
@@ -176,7 +176,7 @@ def revert(
     """
     only_a_person(writer, "reverts")
     with transaction(db):
-        current = standing_at(db, namespace, key, writer.scope)
+        current = standing_at(db, namespace, key, writer)
         old = memories.version(db, current.id, version)
         if old is None:
             raise NotFound(f"{address_of(current)} has no version {version}")
@@ -196,6 +196,36 @@ def revert(
         if outcome.memory is not None:
             memories.add_evidence(db, outcome.memory.version_id, kept)
         return replace(outcome, reason=why)
+
+
+def give(db: Connection, namespace: str, key: str, project_id: str, writer: Writer) -> Outcome:
+    """Let what only a person saw, for want of a known project, be the project's from now on.
+
+    Raises: NotFound.
+    """
+    with transaction(db):
+        current = memories.find(db, namespace, key)
+        if current is None or not namespace.startswith("claude."):
+            raise NotFound(f"there is no memory {namespace}/{key} of Claude's own files")
+        if current.project_id is not None:
+            return Outcome("unchanged", current)
+        memories.give(db, current.id, project_id, projects.scope_id(db, project_id))
+        projects.rescope_vectors(db, current.id)
+        note(db, writer, current, "given", f"its project is known now: {project_id}")
+        return Outcome("given", memories.find(db, namespace, key))
+
+
+def withdraw(db: Connection, namespace: str, key: str, writer: Writer, *, by: str, reason: str) -> Outcome:
+    """Hide what has nothing left to stand on; when something says it again, it is there again.
+
+    `by`: what took its evidence away. Raises: NotFound, GateRefused.
+    """
+    only_a_person(writer, "takes evidence away")
+    with transaction(db):
+        current = standing_at(db, namespace, key, writer)
+        if not allows("deleted", current):
+            return Outcome("unchanged", current)
+        return hidden(db, current, writer, State.DELETED, "deleted", f"{WITHDRAWN}{by}", reason)
 
 
 def hidden(

@@ -11,7 +11,7 @@ from recorder.store.db import Connection
 
 # Whole dotted segments of letters, digits, `_` and `-`: no wildcard of SQL, glob or path can be written with these.
 _ADDRESS = re.compile(r"[^\W_][\w-]*(?:\.[\w-]+)*")
-LONGEST_ADDRESS = 200
+LONGEST_ADDRESS = 240
 
 
 def of_directory(db: Connection, cwd: str, *, now_ms: int, worktrees: str = "share", register: bool = False) -> Scope:

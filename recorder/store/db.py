@@ -137,6 +137,13 @@ def connect_copy(path: Path) -> Connection:
     return db
 
 
+def blank() -> Connection:
+    """A database in memory, with all its tables and nothing in them: what is written there stays nowhere."""
+    db = apsw.Connection(":memory:")
+    _migrate(db)
+    return db
+
+
 @contextmanager
 def transaction(db: Connection) -> Iterator[None]:
     """Everything inside or nothing. The write lock is taken at once: a read that turns into a write fails at once

@@ -133,7 +133,7 @@ def hush_repeats(db: Connection, session_id: str, prompt_id: str | None) -> int:
     The body keeps them. It is packed anew, for the excerpt is its dictionary.
     """
     rows = db.execute(
-        "select id, kind, body, codec, excerpt from events where session_id = ? and coalesce(prompt_id, '') = ?"
+        f"select id, kind, body, codec, excerpt from events e where {_in_turn(prompt_id)}"
         " and kind in ('assistant', 'turn_end', 'subagent_end') and excerpt <> ''",
         (session_id, prompt_id or ""),
     )
@@ -285,11 +285,20 @@ def get(db: Connection, ids: Sequence[int]) -> list[StoredEvent]:
 def of_turn(db: Connection, session_id: str, prompt_id: str | None) -> list[StoredEvent]:
     """The events of a turn in the order they happened. `prompt_id` None or "": those before any prompt id."""
     rows = db.execute(
-        f"select {COLUMNS} from events e where e.session_id = ? and coalesce(e.prompt_id, '') = ?"
-        " order by e.at_ms, e.id",
+        f"select {COLUMNS} from events e where {_in_turn(prompt_id)} order by e.at_ms, e.id",
         (session_id, prompt_id or ""),
     )
     return [_event(row) for row in rows]
+
+
+def _in_turn(prompt_id: str | None) -> str:
+    """Which events are of a session's turn: by the prompt where there is one (`+` keeps SQLite from going through the
+    whole session instead), else those of the session without any."""
+    return (
+        "+e.session_id = ?1 and e.prompt_id = ?2"
+        if prompt_id
+        else ("e.session_id = ?1 and coalesce(e.prompt_id, '') = ?2")
+    )
 
 
 def of_session(db: Connection, session_id: str, *, limit: int = 100_000) -> list[StoredEvent]:

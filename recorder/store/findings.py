@@ -83,6 +83,16 @@ def get(db: Connection, finding_id: int) -> dict[str, Any] | None:
     return None
 
 
+def raised(db: Connection, memory_id: int, value: str) -> bool:
+    """Whether a conflict of the memory with this very value was ever put before a person."""
+    rows = db.execute(
+        "select 1 from findings where kind = 'conflict' and memory_id = ?"
+        " and json_extract(proposal, '$.value') = ? limit 1",
+        (memory_id, value),
+    )
+    return bool(list(rows))
+
+
 def listing(db: Connection, scope: Scope | None, *, state: str = "open", limit: int = 100) -> list[dict[str, Any]]:
     """Findings of the scope, or of everywhere for a person; the oldest first."""
     rows = db.execute(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 from recorder.store.db import Connection
@@ -9,6 +11,7 @@ from recorder.store.upkeep import MB, size_bytes
 
 CANARY_SESSION = "recorder-canary"
 STUCK_AFTER_MS = 15 * 60 * 1000
+EVERYWHERE = ""
 
 
 def event_counts(db: Connection, project_id: str | None = None) -> dict[str, int]:
@@ -60,12 +63,14 @@ def stuck(db: Connection, now_ms: int) -> str | None:
         return f"{dead} jobs are dead"
     failing = _number(
         db,
-        "select count(*) from jobs where state = 'queued' and attempts > 0 and error is not null and created_ms < ?",
+        "select count(*) from jobs where state = 'queued' and error is not null and created_ms < ?"
+        # What waited behind all else is old when it is first tried.
+        " and attempts > iif(behind, 2, 0)",
         now_ms - STUCK_AFTER_MS,
     )
     overdue = _number(
         db,
-        "select count(*) from jobs where state = 'queued' and not behind and attempts = 0 and due_ms < ?",
+        "select count(*) from jobs where state = 'queued' and behind = 0 and attempts = 0 and due_ms < ?",
         now_ms - STUCK_AFTER_MS,
     )
     if failing:
@@ -87,41 +92,34 @@ def canary(db: Connection) -> int | None:
     return None
 
 
-def recording_since_ms(db: Connection) -> int | None:
-    """From when on hooks were to carry what happens; None where they were never registered."""
-    for (at,) in db.execute("select at_ms from counters where name = 'recording_since'"):
-        return None if at is None else int(at)
-    return None
+def recording_since(db: Connection) -> dict[str, int]:
+    """Folder → from when on hooks were to carry what happens there; EVERYWHERE is one of them for a whole person.
+    Empty where hooks were never registered."""
+    rows = db.execute("select note, at_ms from counters where name glob 'recording_since:*'")
+    return {folder: at_ms for folder, at_ms in rows if at_ms is not None}
 
 
-def record_since(db: Connection, now_ms: int) -> None:
+def since_ms(since: Mapping[str, int], folder: str | None) -> int | None:
+    """From when on hooks were to carry what happens in the folder; None where they never were."""
+    from_ms = [
+        at_ms
+        for root, at_ms in since.items()
+        if root == EVERYWHERE or (folder is not None and PurePath(folder).is_relative_to(root))
+    ]
+    return min(from_ms, default=None)
+
+
+def record_since(db: Connection, now_ms: int, folder: str = EVERYWHERE) -> None:
     """Hooks are registered from now on, unless they were before."""
-    db.execute("insert into counters (name, at_ms) values ('recording_since', ?) on conflict do nothing", (now_ms,))
+    db.execute(
+        "insert into counters (name, at_ms, note) values (?, ?, ?) on conflict do nothing",
+        (f"recording_since:{folder}", now_ms, folder),
+    )
 
 
 def record_no_more(db: Connection) -> None:
     """Hooks are taken out."""
-    db.execute("delete from counters where name = 'recording_since'")
-
-
-def healed_by_session(db: Connection) -> list[tuple[str, int]]:
-    """(session, events that no hook brought), the latest session first."""
-    return list(
-        db.execute(
-            "select e.session_id, count(*) from events e join sessions s on s.id = e.session_id where e.healed"
-            " group by e.session_id order by s.last_ms desc"
-        )
-    )
-
-
-def silent_sessions(db: Connection) -> list[str]:
-    """Sessions that were read from a transcript while they ran, and of which no hook ever spoke."""
-    rows = db.execute(
-        "select s.id from sessions s where s.hook_events = 0 and s.off = 0 and exists"
-        " (select 1 from sightings x join events e on e.id = x.event_id where e.session_id = s.id"
-        " and x.source = 'transcript') order by s.last_ms desc"
-    )
-    return [row[0] for row in rows]
+    db.execute("delete from counters where name glob 'recording_since:*'")
 
 
 def injections(db: Connection, limit: int, project_id: str | None = None) -> list[tuple[int, int, str, str | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from recorder.models import Job
@@ -49,9 +50,9 @@ def ask(
 def hasten(db: Connection, kind: str, prefix: str, *, due_ms: int, but: str = "") -> None:
     """Make queued jobs due whose subject begins with the prefix, all but one."""
     db.execute(
-        "update jobs indexed by sqlite_autoindex_jobs_1 set due_ms = min(due_ms, ?) where kind = ?"
-        " and subject >= ? and subject < ? and state = 'queued' and subject <> ?",
-        (due_ms, kind, prefix, prefix + LAST_CHARACTER, but),
+        "update jobs indexed by sqlite_autoindex_jobs_1 set due_ms = ? where kind = ?"
+        " and subject >= ? and subject < ? and state = 'queued' and subject <> ? and due_ms > ?",
+        (due_ms, kind, prefix, prefix + LAST_CHARACTER, but, due_ms),
     )
 
 
@@ -78,11 +79,11 @@ def claim(db: Connection, now_ms: int, *, behind: bool = True) -> Job | None:
         " union all select id, behind, due_ms from jobs where state = 'running' and lease_until_ms < ?1"
         " and (?3 or not behind))"
         " order by behind, due_ms, id limit 1)"
-        " returning id, kind, subject, attempts, due_ms",
+        " returning id, kind, subject, attempts, due_ms, behind",
         (now_ms, LEASE_MS, behind),
     )
-    found = list(rows)
-    return Job(*found[0]) if found else None
+    found = [Job(*row) for row in rows]
+    return replace(found[0], behind=bool(found[0].behind)) if found else None
 
 
 def complete(db: Connection, job: Job, outcome: str, now_ms: int) -> None:
@@ -136,9 +137,13 @@ def next_due_ms(db: Connection) -> int | None:
 
 
 def counts(db: Connection) -> dict[str, dict[str, int]]:
-    """Kind → state → how many."""
+    """Kind → state → how many. `behind`: queued, and nothing live waits for them."""
     found: dict[str, dict[str, int]] = {}
-    for kind, state, n in db.execute("select kind, state, count(*) from jobs group by kind, state"):
+    rows = db.execute(
+        "select kind, case when state = 'queued' and behind then 'behind' else state end as stands, count(*)"
+        " from jobs group by kind, stands"
+    )
+    for kind, state, n in rows:
         found.setdefault(kind, {})[state] = n
     return found
 

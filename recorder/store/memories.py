@@ -193,7 +193,7 @@ def create(
     db: Connection,
     proposal: Proposal,
     *,
-    scope_id: int,
+    scope_id: int | None,
     project_id: str | None,
     home_project_id: str | None,
     now_ms: int,
@@ -360,6 +360,30 @@ def deleted_by(db: Connection, memory_id: int) -> str | None:
     for (by,) in db.execute("select deleted_by from memories where id = ?", (memory_id,)):
         return None if by is None else str(by)
     return None
+
+
+def pinned(db: Connection, memory_id: int) -> bool:
+    """Whether a person lets the memory go first."""
+    return bool(list(db.execute("select 1 from memories where id = ? and pinned = 1", (memory_id,))))
+
+
+def touched(db: Connection, memory_id: int) -> bool:
+    """Whether a person ever did something to the memory: wrote, approved, pinned, deleted or restored it."""
+    rows = db.execute("select 1 from memory_history where memory_id = ? and channel = 'person' limit 1", (memory_id,))
+    return bool(list(rows))
+
+
+def give(db: Connection, memory_id: int, project_id: str, scope_id: int) -> None:
+    """Let a memory without a scope, what was said for it and what waits about it, be the project's."""
+    given = {"id": memory_id, "project": project_id, "scope": scope_id}
+    db.execute("update memories set project_id = :project, scope_id = :scope where id = :id", given)
+    db.execute("update findings set project_id = :project where memory_id = :id and project_id is null", given)
+    db.execute(
+        "update events set project_id = :project, scope_id = :scope where kind = 'statement' and scope_id is null"
+        " and id in (select x.event_id from memory_evidence x join memory_versions v on v.id = x.version_id"
+        " where v.memory_id = :id)",
+        given,
+    )
 
 
 def set_pinned(db: Connection, memory_id: int, pinned: bool) -> None:

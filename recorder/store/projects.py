@@ -110,6 +110,18 @@ def add_identity(db: Connection, identity: str, project_id: str) -> None:
             db.execute("insert into project_aliases (identity, project_id) values (?, ?)", (identity, project_id))
 
 
+def copy(db: Connection, into: Connection) -> None:
+    """What paths are bound to, in another database too, which knows nothing of it yet."""
+    for table, columns in (
+        ("projects", "id, identity, name, root, created_ms, merged_into"),
+        ("project_roots", "root, project_id, bound_ms, pinned"),
+        ("project_aliases", "identity, project_id"),
+    ):
+        marks = ", ".join("?" * len(columns.split(", ")))
+        rows = db.execute(f"select {columns} from {table}")
+        into.executemany(f"insert into {table} ({columns}) values ({marks})", rows)
+
+
 def listing(db: Connection) -> list[dict[str, Any]]:
     """Every project that was not merged away, with its folders and aliases, by name."""
     found = {
@@ -187,7 +199,7 @@ def merge(db: Connection, project_id: str, into_id: str) -> None:
         _readdress(db, f"project.{gone.id}", f"project.{kept.id}")
         for table in ("events", "memories"):
             db.execute(f"update {table} set scope_id = :new_scope where scope_id = :scope", ids)
-        _rescope_vectors(db)
+        rescope_vectors(db)
 
 
 def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
@@ -215,7 +227,7 @@ def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
             f"update sessions set project_id = :new where project_id = :old and {inside.replace('cwd', 'first_cwd')}",
             ids,
         )
-        _rescope_vectors(db)
+        rescope_vectors(db)
 
 
 def forget(db: Connection, project_id: str) -> bool:
@@ -264,17 +276,19 @@ def _readdress(db: Connection, old: str, new: str) -> None:
         db.execute("update memories set namespace = ?, key = ? where id = ?", (target, free, memory_id))
 
 
-def _rescope_vectors(db: Connection) -> None:
-    """Let vectors follow what they belong to. Their index carries the scope itself; without sqlite-vec it stays behind
-    until it is rebuilt, and search checks the rows besides."""
+def rescope_vectors(db: Connection, memory_id: int | None = None) -> None:
+    """Let vectors follow what they belong to: all, or those of one memory. Their index carries the scope itself;
+    without sqlite-vec it stays behind until it is rebuilt, and search checks the rows besides."""
     now = "coalesce(e.scope_id, m.scope_id)"
+    of = "b.owner = 'memory' and b.owner_id in (select id from memory_versions where memory_id = ?1)"
     moved = list(
         db.execute(
             f"select b.id, {now} from embeddings b"
             " left join events e on b.owner = 'event' and e.id = b.owner_id"
             " left join memory_versions v on b.owner = 'memory' and v.id = b.owner_id"
             " left join memories m on m.id = v.memory_id"
-            f" where b.scope_id is not {now}"
+            f" where b.scope_id is not {now}" + (f" and {of}" if memory_id is not None else ""),
+            () if memory_id is None else (memory_id,),
         )
     )
     indexed = db.execute("select 1 from sqlite_schema where name = 'vec_items'").fetchone() and has_vec(db)

@@ -44,6 +44,17 @@ class Reading:
     """The backfill that read it first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a transcript that lies there: how far it was read, and of its session."""
+
+    offset: int | None
+    closed: bool
+    off: bool
+    live: bool
+    """Hooks speak of the session, and it has not ended."""
+
+
 COLUMNS = (
     "id, project_id, first_cwd, transcript_path, started_ms, last_ms, closed_ms, end_reason, title, branch, off,"
     " hook_events"
@@ -143,6 +154,17 @@ def listing(db: Connection, *, project_id: str | None = None, limit: int = 50, o
     return [_session(row) for row in rows]
 
 
+def projects_in(db: Connection, folder: str) -> set[str]:
+    """The projects of the sessions whose transcript lies directly in the folder."""
+    rows = db.execute(
+        "select distinct project_id from sessions where project_id is not null"
+        " and substr(transcript_path, 1, length(?1) + 1) = ?1 || '/'"
+        " and instr(substr(transcript_path, length(?1) + 2), '/') = 0",
+        (folder,),
+    )
+    return {row[0] for row in rows}
+
+
 def reading(db: Connection, path: str) -> Reading | None:
     """How far the transcript at the path was read."""
     rows = db.execute(
@@ -152,6 +174,17 @@ def reading(db: Connection, path: str) -> Reading | None:
     for row in rows:
         return Reading(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6], row[7])
     return None
+
+
+def standing(db: Connection, transcripts: Mapping[str, str]) -> dict[str, Standing]:
+    """Path → what is known of it, for every path given with its session."""
+    rows = db.execute(
+        "select j.value ->> 0, c.offset, s.closed_ms is not null, coalesce(s.off, 0),"
+        " coalesce(s.hook_events > 0 and s.closed_ms is null, 0) from json_each(?) j"
+        " left join cursors c on c.path = j.value ->> 0 left join sessions s on s.id = j.value ->> 1",
+        (json.dumps(list(transcripts.items())),),
+    )
+    return {path: Standing(offset, bool(closed), bool(off), bool(live)) for path, offset, closed, off, live in rows}
 
 
 def read_paths(db: Connection, session_id: str) -> list[str]:

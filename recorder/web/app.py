@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
-from recorder import __version__, doctor
+from recorder import __version__, claude_auto, doctor, redaction
 from recorder.config import Config
 from recorder.errors import RecorderError
 from recorder.store import events
@@ -78,6 +78,17 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
             return doctor.status(db, config, clock_ms())
         finally:
             db.close()
+
+    @app.post("/api/memory/_sync_claude")
+    def api_sync_claude() -> Response:
+        db = connect(config.db_path)
+        try:
+            report = claude_auto.sync(db, config, clock_ms(), redaction.by_worker(config.home))
+        finally:
+            db.close()
+        if report is None:
+            return _error(409, "busy", "another sync did not end within a minute: try again")
+        return JSONResponse(report.as_json())
 
     @app.get("/login")
     def login(token: str = "") -> Response:

@@ -12,96 +12,33 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recorder.capture import excerpt, transcript, wire
-from recorder.capture.transcript import Chunk, Cursor
+from recorder.capture.transcript import Cursor
 from recorder.errors import TranscriptError
 from recorder.models import Event, EventKind, PromptClass
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-FIXTURES = SHARED / "claude_code" / "fixtures"
-SESSION = "0a0b0c0d-0000-4000-8000-000000000001"
-
-Line = dict[str, Any]
-
-
-def record(kind: str, n: int = 1, **fields: Any) -> Line:
-    return {
-        "type": kind,
-        "uuid": f"uuid-{kind}-{n}",
-        "timestamp": f"2026-05-01T10:00:{n % 60:02d}.000Z",
-        "sessionId": SESSION,
-        "cwd": "/home/user/project",
-        "gitBranch": "main",
-        "version": "2.1.197",
-        "isSidechain": False,
-        "entrypoint": "cli",
-        **fields,
-    }
-
-
-def said(text: Any, n: int = 1, **fields: Any) -> Line:
-    return record("user", n, message={"role": "user", "content": text}, **fields)
-
-
-def typed(text: str, n: int = 1, **fields: Any) -> Line:
-    return said(text, n, promptId=f"prompt-{n}", promptSource="typed", **fields)
-
-
-def answer(*blocks: Line, n: int = 1, **fields: Any) -> Line:
-    return record("assistant", n, message={"id": f"msg-{n}", "content": list(blocks)}, **fields)
-
-
-def text(words: str) -> Line:
-    return {"type": "text", "text": words}
-
-
-def use(n: int = 1, tool: str = "Bash", **given: Any) -> Line:
-    return {"type": "tool_use", "id": f"toolu_{n}", "name": tool, "input": given or {"command": f"echo {n}"}}
-
-
-def result(n: int = 1, content: Any = "out", structured: Any = None, **block: Any) -> Line:
-    more = {} if structured is None else {"toolUseResult": structured}
-    return said([{"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": content, **block}], 30 + n, **more)
-
-
-def lines(*records: Line) -> bytes:
-    return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in records)
+from tests.capture.transcript_lines import (
+    FIXTURES,
+    SESSION,
+    SHARED,
+    Line,
+    absorbed,
+    answer,
+    lines,
+    queue,
+    read_all,
+    read_on,
+    record,
+    result,
+    said,
+    text,
+    the_event,
+    typed,
+    use,
+)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / f"{SESSION}.jsonl"
-
-
-def read_on(path: Path, cursor: Cursor, calls: dict[str, Event], **how: Any) -> Chunk:
-    """One read to the end, the cursor carried through JSON as the store does."""
-    whole: Chunk | None = None
-    while True:
-        chunk = transcript.read(path, cursor, open_calls=calls, **how)
-        cursor = Cursor(chunk.cursor.offset, json.loads(json.dumps(chunk.cursor.state)))
-        calls = chunk.open_calls
-        if whole is not None:
-            chunk.events[:0] = whole.events
-            chunk.skipped += whole.skipped
-            chunk.problems[:0] = whole.problems
-            chunk.seen += whole.seen
-            chunk.taken += whole.taken
-            chunk.lines += whole.lines
-        whole = chunk
-        if chunk.at_end:
-            return chunk
-
-
-def read_all(path: Path, content: bytes, **how: Any) -> Chunk:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    chunk = read_on(path, Cursor(), {}, **how)
-    assert chunk.seen == chunk.taken + sum(chunk.skipped.values())
-    return chunk
-
-
-def the_event(path: Path, *records: Line) -> Event:
-    (event,) = read_all(path, lines(*records)).events
-    return event
 
 
 # Framing
@@ -167,6 +104,20 @@ def test_crlf_and_a_byte_order_mark_are_no_obstacle(path: Path) -> None:
 def test_a_line_of_30_mb_is_read_whole(path: Path) -> None:
     chunk = read_all(path, lines(answer(use()), result(content="x" * 30_000_000), typed("after")))
     assert [len(str(event.body.get("result", ""))) for event in chunk.events] == [30_000_000, 0]
+
+
+def test_a_line_beyond_all_measure_is_left_out_by_name_when_it_has_ended(path: Path) -> None:
+    before, after = lines(typed("before")), lines(typed("after", 2))
+    path.write_bytes(before)
+    with path.open("ab") as file:
+        file.truncate(len(before) + transcript.LONGEST_LINE + 10)
+    growing = read_on(path, Cursor(), {})
+    assert growing.cursor.offset == len(before)
+    with path.open("ab") as file:
+        file.write(b"\n" + after)
+    rest = read_on(path, growing.cursor, growing.open_calls)
+    assert [event.body["text"] for event in growing.events + rest.events] == ["before", "after"]
+    assert rest.skipped == {"oversize": 1} and str(path) in rest.problems[0]
 
 
 def test_an_unterminated_line_is_never_passed(path: Path) -> None:
@@ -475,27 +426,6 @@ def test_a_file_that_an_at_path_brought_in_is_a_file_read(path: Path) -> None:
 
 
 # Prompts typed while Claude works
-
-
-def queue(operation: str, n: int, content: str | None = None) -> Line:
-    more = {} if content is None else {"content": content}
-    return {
-        "type": "queue-operation",
-        "operation": operation,
-        "timestamp": f"2026-05-01T10:01:{n:02d}.000Z",
-        "sessionId": SESSION,
-        **more,
-    }
-
-
-def absorbed(words: str, n: int) -> Line:
-    attachment = {
-        "type": "queued_command",
-        "prompt": words,
-        "commandMode": "prompt",
-        "timestamp": f"2026-05-01T10:01:{n:02d}.000Z",
-    }
-    return record("attachment", n, attachment=attachment)
 
 
 def test_a_prompt_taken_into_the_running_turn_is_one_event_with_or_without_its_attachment(path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,10 @@ from recorder.models import Scope, Trust
 from recorder.store import events, jobs, memories, sessions
 from recorder.store.db import connect
 from tests.makers import T0, bash, hook_input, project_folder, prompt, stop
+from tests.worker.written import record
 from worker import held
 
 SAID = "Always run the linter with ruff check before committing"
-
-
-def record(kind: str, uuid: str, content: Any, *, at_ms: int, cwd: str, **more: Any) -> dict[str, Any]:
-    """One line of a transcript as client 2.1.197 writes it."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-    common = {"uuid": uuid, "parentUuid": None, "timestamp": at, "sessionId": "s1", "cwd": cwd, "version": "2.1.197"}
-    message = {"role": kind, "content": content} | ({"id": f"msg_{uuid}"} if kind == "assistant" else {})
-    return common | {"type": kind, "isSidechain": False, "entrypoint": "cli", "message": message} | more
 
 
 def lines(cwd: str) -> list[dict[str, Any]]:

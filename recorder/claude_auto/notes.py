@@ -1,0 +1,95 @@
+"""What one file says: entries with a name, a value and a kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+
+from recorder.claude_auto import index, matter
+from recorder.gate import VALUE_LIMIT
+from recorder.models import MemoryKind
+
+KINDS = {
+    "user": MemoryKind.PREFERENCE,
+    "feedback": MemoryKind.PREFERENCE,
+    "project": MemoryKind.SEMANTIC,
+    "reference": MemoryKind.PROCEDURAL,
+}
+LONGEST_NAME = 180
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One memory a file asks for."""
+
+    name: str
+    """Its key: the file's name, `<name>#2` for what did not fit, `MEMORY#…` for what stands in the index."""
+    value: str
+    kind: MemoryKind
+
+    @property
+    def hash(self) -> str:
+        """Of what it says: front matter the client rewrites, and the file's dates, are not in it."""
+        return sha256(json.dumps([self.value, self.kind.value]).encode()).hexdigest()
+
+
+def of_file(name: str, text: str, others: Collection[str]) -> list[Entry]:
+    """The entries of a file `name`, of its text, beside the files `others`."""
+    fields, body = matter.split(text)
+    if name == "MEMORY":
+        asked = [(one, value, MemoryKind.SEMANTIC) for one, value in index.entries(body, others)]
+    else:
+        kind = KINDS.get((fields.get("type") or fields.get("metadata.type") or "").lower(), MemoryKind.SEMANTIC)
+        asked = [(name, _value(fields.get("description", ""), body), kind)]
+    return [
+        Entry(_name(one, number), part, kind)
+        for one, value, kind in asked
+        for number, part in enumerate(_parts(value), 1)
+    ]
+
+
+def origin(text: str) -> tuple[str | None, int | None]:
+    """(session that wrote it, when it was changed last in ms), as the client noted them."""
+    fields, _ = matter.split(text)
+    session = fields.get("originSessionId") or fields.get("metadata.originSessionId")
+    try:
+        at = datetime.fromisoformat(fields.get("modified") or fields.get("metadata.modified") or "")
+    except ValueError:
+        return session or None, None
+    at_ms = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    return session or None, at_ms if at_ms > 0 else None
+
+
+def _value(description: str, body: str) -> str:
+    body, description = body.strip(), description.strip()
+    if _folded(description) in _folded(body):
+        return body
+    return f"{description}\n\n{body}".strip()
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _name(name: str, number: int) -> str:
+    """A key the gate takes: printable, not too long."""
+    plain = re.sub(r"[\x00-\x1f\x7f]", "-", name).strip() or "-"
+    if len(plain) > LONGEST_NAME:
+        plain = f"{plain[:LONGEST_NAME]}-{sha256(name.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
+    return plain if number == 1 else f"{plain}#{number}"
+
+
+def _parts(value: str) -> list[str]:
+    """The value in parts the gate takes: cut before a heading, else between paragraphs, else lines, else anywhere."""
+    parts = []
+    rest = value.strip()
+    while len(rest) > VALUE_LIMIT:
+        head = rest[: VALUE_LIMIT + 1]
+        cut = next((at for mark in ("\n#", "\n\n", "\n", " ") if (at := head.rfind(mark)) > VALUE_LIMIT // 4), 0)
+        parts.append(rest[: cut or VALUE_LIMIT].rstrip())
+        rest = rest[cut or VALUE_LIMIT :].lstrip()
+    return [*parts, rest] if rest else parts

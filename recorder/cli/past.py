@@ -1,0 +1,211 @@
+"""The command that brings the past in."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from recorder.capture import literals, reading
+from recorder.capture.redact import Redactor
+from recorder.cli import past_told as told
+from recorder.cli.frame import Json, app, now_ms, only_a_person, plain, print_json, print_table, settings, when
+from recorder.cli.long import bar, stopping
+from recorder.errors import NotFound, StoreError
+from recorder.models import Source
+from recorder.store import runs
+from recorder.store.db import Connection, connect, connect_readonly, migrations, version
+from scripts.backfill import logs, sources, undoing
+from scripts.backfill.forecast import Outlook
+from scripts.backfill.taking import take
+from worker.held import locked
+
+NICE = 10
+_AGO = re.compile(r"(\d{1,5})([dhw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What part of the past is meant."""
+
+    paths: tuple[Path, ...]
+    since_ms: int | None
+    project: Path | None
+    limit: int | None
+
+    def asked(self) -> dict[str, Any]:
+        return {
+            "paths": [os.path.abspath(path) for path in self.paths],
+            "since_ms": self.since_ms,
+            "project": os.path.abspath(self.project) if self.project else None,
+            "limit": self.limit,
+        }
+
+
+@app.command()
+def backfill(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files or folders; Claude Code's own when left out.", metavar="[PATH]..."),
+    ] = None,
+    commit: Annotated[
+        bool, typer.Option("--commit", help="Do it; without, it is only said what would be done.")
+    ] = False,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Sessions that went on after a day (2026-11-01) or for so long (30d).")
+    ] = None,
+    project: Annotated[
+        Path | None, typer.Option("--project", help="Sessions of this folder's project.", metavar="DIR")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many sessions.")] = None,
+    show_runs: Annotated[bool, typer.Option("--runs", help="List what was brought in before, run by run.")] = False,
+    undo: Annotated[str | None, typer.Option("--undo", help="Take a run back; with --commit.", metavar="RUN")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring earlier sessions in from Claude Code's transcripts; a dry run that writes nothing, unless --commit."""
+    only_a_person("brings the past in")
+    wanted = Wanted(tuple(paths or ()), _since(since), project, limit)
+    if show_runs:
+        _list_runs(as_json)
+    elif undo is not None:
+        _undo(undo, as_json, commit=commit)
+    elif commit:
+        _commit(wanted, as_json)
+    else:
+        _dry_run(wanted, as_json)
+
+
+def _dry_run(wanted: Wanted, as_json: bool) -> None:
+    found = settings()
+    db = _look(found.db_path)
+    outlook = Outlook(db, found, now_ms())
+    sought, chosen = _choose(wanted, outlook)
+    every = [log for session in chosen for log in session.logs]
+    with bar(outlook.unread_bytes(every)) as passed:
+        forecast = outlook.forecast(chosen, sought, passed)
+    going = runs.unfinished(db) if db is not None else None
+    left = [*sought.logs.left, *forecast.failed]
+    told.forecast(forecast, left, going, as_json)
+    _fail_if([one for one in left if one.failed])
+
+
+def _commit(wanted: Wanted, as_json: bool) -> None:
+    found = settings()
+    with _alone(found.home):
+        os.nice(NICE)
+        started = time.monotonic()
+        at_ms = now_ms()
+        db = connect(found.db_path)
+        try:
+            outlook = Outlook(db, found, at_ms)
+            sought, chosen = _choose(wanted, outlook)
+            every = [log for session in chosen for log in session.logs]
+            run = runs.begin(db, wanted.asked(), at_ms)
+            redactor = Redactor(found.capture, literals.of_home(found.home))
+            reader = reading.Reader(db, at_ms, redactor.event, found, source=Source.BACKFILL, run_id=run.id)
+            with bar(outlook.unread_bytes(every)) as passed, stopping() as stop:
+                tally = take(reader, sought, every, passed, stop)
+            result = told.result(db, run, tally, time.monotonic() - started)
+            if not tally.stopped:
+                runs.end(db, run, result, now_ms())
+        finally:
+            db.close()
+    left = [*sought.logs.left, *tally.failed]
+    told.taken(result, left, as_json)
+    _fail_if(tally.stopped or [one for one in left if one.failed])
+
+
+def _list_runs(as_json: bool) -> None:
+    db = _look(settings().db_path)
+    found = runs.listing(db) if db is not None else []
+    if as_json:
+        print_json(found)
+        return
+    rows = [(r["name"], r["state"], when(r["started_ms"]), when(r["ended_ms"]), r["events"], r["files"]) for r in found]
+    print_table("", ("run", "state", "begun", "ended", "events", "files"), rows)
+
+
+def _undo(name: str, as_json: bool, *, commit: bool) -> None:
+    found = settings()
+    db = _look(found.db_path)
+    run = runs.find(db, name) if db is not None else None
+    if db is None or run is None:
+        raise NotFound(f"there is no run {plain(name)}: recorder backfill --runs lists them")
+    if not commit:
+        told.undone(run, undoing.forecast(db, run), as_json, commit=False)
+        return
+    with _alone(found.home):
+        db = connect(found.db_path)
+        total = next(one["events"] for one in runs.listing(db) if one["name"] == name)
+        with bar(total, "taking back", size=False) as passed, stopping() as stop:
+            undone = undoing.take_back(db, run, now_ms(), passed, stop)
+    told.undone(run, undone, as_json, commit=True)
+    _fail_if(undone.stopped)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """While no other backfill of this home runs.
+
+    Raises: StoreError.
+    """
+    with locked(home, "backfill") as held:
+        if not held:
+            raise StoreError(f"another backfill runs in {home}: wait for it, or end it and run this again")
+        yield
+
+
+def _choose(wanted: Wanted, outlook: Outlook) -> tuple[sources.Sought, list[logs.Session]]:
+    """What was found, and the sessions of it that are meant, in the order of taking."""
+    sought = sources.find(outlook.config, wanted.paths)
+    chosen = logs.sessions(sought.logs.logs, outlook.now_ms)
+    if wanted.since_ms is not None:
+        chosen = [session for session in chosen if session.changed_ms >= wanted.since_ms]
+    if wanted.project is not None:
+        folder = os.path.abspath(wanted.project)
+        meant = outlook.project_id("", folder)
+        if meant is None:
+            raise NotFound(f"{wanted.project} is of no project: name a folder that Claude Code worked in")
+        chosen = [s for s in chosen if s.cwd is not None and outlook.project_id(s.id, s.cwd) == meant]
+    return sought, chosen[: wanted.limit]
+
+
+def _look(path: Path) -> Connection | None:
+    """The store, open for reading alone; None where there is none, or one that an upgrade has not reached yet."""
+    if not path.exists():
+        return None
+    db = connect_readonly(path)
+    if version(db) >= migrations()[-1][0]:
+        return db
+    db.close()
+    return None
+
+
+def _since(text: str | None) -> int | None:
+    """Milliseconds of a day, a time, or so long ago.
+
+    Raises: typer.BadParameter.
+    """
+    if text is None:
+        return None
+    if ago := _AGO.fullmatch(text):
+        return now_ms() - int(ago[1]) * _HOURS[ago[2]] * 3_600_000
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"--since {plain(text)}: a day like 2026-11-01, or so long ago like 30d") from None
+
+
+def _fail_if(wrong: object) -> None:
+    if wrong:
+        sys.exit(1)
