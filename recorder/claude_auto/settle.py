@@ -99,9 +99,7 @@ class Pen:
         """Whether the memory was hidden because its file was gone, and is shown again."""
         if memory is None or memories.deleted_by(self.db, memory.id) != Channel.CLAUDE_AUTO:
             return False
-        gate.restore(
-            self.db, memory.namespace, memory.key, self._writer(memory.project_id), reason="claude-auto:back"
-        )
+        gate.restore(self.db, memory.namespace, memory.key, self._writer(memory.project_id), reason="claude-auto:back")
         return True
 
     def _tell(

@@ -3,7 +3,7 @@
 from recorder.canonical import canonical
 from recorder.gate.address import scope_of
 from recorder.gate.conflicts import consolidate, sweep
-from recorder.gate.decide import propose, strings, tell
+from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
 from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.links import link, unlink
 from recorder.gate.reach import Plan, plan, plan_events, reached
@@ -22,6 +22,7 @@ __all__ = [
     "Plan",
     "Redact",
     "Settled",
+    "VALUE_LIMIT",
     "Writer",
     "approve",
     "before",

@@ -26,7 +26,7 @@ from recorder.models import (
     StoredEvent,
     Trust,
 )
-from recorder.store import events, findings, memories, projects, sessions
+from recorder.store import events, findings, memories, sessions
 from recorder.store.db import Connection, attempt, transaction
 
 VALUE_LIMIT = 8_000

@@ -205,7 +205,7 @@ def _written(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     with attempt(db):
         cited = {event.id for event in events.get(db, [one.event_id for one in clean.evidence])}
         left = tuple(one for one in clean.evidence if one.event_id in cited)
-        clean = replace(clean, evidence=left or (statement(db, clean.value, writer, None),))
+        clean = replace(clean, evidence=left or (statement(db, clean, writer, None),))
         return decide(db, clean, writer)
 
 

@@ -6,7 +6,7 @@ import itertools
 import os
 from pathlib import Path
 
-from recorder import claude_auto
+from recorder import claude_auto, gate
 from recorder.claude_auto import Report
 from recorder.config import Config
 from recorder.models import Channel, Memory, Scope
@@ -86,9 +86,9 @@ def asked(db: Connection) -> list[str]:
     return [one["proposal"].get("value", one["kind"]) for one in findings.listing(db, None)]
 
 
-def person(project_id: str) -> dict[str, object]:
+def person(project_id: str) -> gate.Writer:
     """Who acts: a person at a terminal in the project."""
-    return {"channel": Channel.PERSON, "actor": "terminal", "scope": Scope(project_id), "now_ms": T0 + 1}
+    return gate.Writer(Channel.PERSON, "terminal", Scope(project_id), T0 + 1)
 
 
 def state_of(folder: Path) -> dict[str, tuple[bytes, int]]:

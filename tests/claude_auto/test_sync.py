@@ -56,24 +56,20 @@ def everything(db: Connection, place: tuple[Path, str], key: str) -> list[str]:
 def edit(db: Connection, place: tuple[Path, str], key: str, value: str) -> None:
     there = memories.find(db, namespace(place), key)
     assert there is not None
-    gate.tell(
-        db,
-        Proposal(there.namespace, key, value, there.kind, Origin.USER_SAID, "terminal", explicit=True),
-        session_id=None,
-        **person(place[1]),  # type: ignore[arg-type]
-    )
+    said = Proposal(there.namespace, key, value, there.kind, Origin.USER_SAID, "terminal", explicit=True)
+    gate.tell(db, said, person(place[1]))
 
 
 def delete(db: Connection, place: tuple[Path, str], key: str) -> None:
-    gate.delete(db, namespace(place), key, reason="wrong", **person(place[1]))  # type: ignore[arg-type]
+    gate.delete(db, namespace(place), key, person(place[1]), reason="wrong")
 
 
 def approve(db: Connection, place: tuple[Path, str], key: str) -> None:
-    gate.approve(db, namespace(place), key, reason=None, **person(place[1]))  # type: ignore[arg-type]
+    gate.approve(db, namespace(place), key, person(place[1]))
 
 
 def pin(db: Connection, place: tuple[Path, str], key: str) -> None:
-    gate.pin(db, namespace(place), key, pinned=True, **person(place[1]))  # type: ignore[arg-type]
+    gate.pin(db, namespace(place), key, person(place[1]), pinned=True)
 
 
 def test_a_file_becomes_a_candidate_of_its_project_alone(
@@ -390,8 +386,7 @@ def test_an_agent_deletes_a_candidate_and_the_sync_does_not_bring_it_back(
     path = place[0] / "release.md"
     path.write_text(FRIDAY)
     run(db, config)
-    by = {"channel": Channel.AGENT, "actor": "task:s", "scope": Scope(place[1]), "now_ms": T0}
-    gate.delete(db, namespace(place), "release", reason=None, **by)  # type: ignore[arg-type]
+    gate.delete(db, namespace(place), "release", gate.Writer(Channel.AGENT, "task:s", Scope(place[1]), T0))
     path.unlink()
     run(db, config)
     path.write_text(FRIDAY)
