@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from functools import cache
 
+_LEAD = re.compile(
+    r"^(?:please )?(?:remember(?: that\b|:| -| –| —|,)?|(?:note(?: that)?|reminder|fyi|nb)(?: ?:|,| -)) +"
+)
 _ASCII_UNSEEN = {code: None for code in range(128) if not chr(code).isprintable() and not chr(code).isspace()}
 
 
 def canonical(value: str) -> str:
     """The value as it is compared: two that read alike are one, two that say different things stay two.
 
-    A paraphrase is another value. Only what is not ASCII is taken for the letter it looks like: `1` and `l` differ.
+    A paraphrase is another value; that it is to be remembered, and how it is marked up, says nothing. Only what is not
+    ASCII is taken for the letter it looks like: `1` and `l` differ.
     """
     return _bare(_folded(_composed(value)).translate(look_alikes()))
 
@@ -38,7 +43,8 @@ def _bare(text: str) -> str:
         seen = text.translate(_ASCII_UNSEEN)  # a tenth of the time
     else:
         seen = "".join(sign for sign in text if sign.isspace() or not _unseen(sign))
-    return " ".join(seen.split()).rstrip(".")
+    plain = " ".join(seen.replace("`", "").replace("**", "").split())
+    return _LEAD.sub("", plain).rstrip(".!")
 
 
 def _unseen(sign: str) -> bool:

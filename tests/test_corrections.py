@@ -67,6 +67,9 @@ def recalled(db: Connection, project: str, *, now_ms: int = T0 + 5000, **when: i
         SAID.replace("e", "е"),  # Cyrillic
         SAID.replace("h", "\u200bh"),
         f"\u202e{SAID}\u202c",
+        f"Remember: {SAID}",
+        f"Please remember that {SAID}!",
+        SAID.replace("helm", "`helm`"),
     ],
 )
 def test_a_rejected_value_is_refused_in_every_form_from_every_channel_under_every_key(

@@ -197,7 +197,9 @@ class Real:
         return line["value"], line["trust"]
 
     def evidence(self, project: str, key: str) -> list[tuple[str, bool]]:
-        told = self._run(project, "why", "project", key, "--json").json
+        stands = self._stands(project, key)
+        assert stands is not None
+        told = self._run(project, "why", stands["namespace"], key, "--json").json
         db = self._db()
         living = {row[0] for row in db.execute("select id from events")}
         db.close()
@@ -289,7 +291,7 @@ class Real:
         db = self._db()
         scope = self._scope(db, project)
         found = db.execute(
-            "select count(*) from memories m join memory_versions v on v.id = m.version_id"
+            "select count(distinct m.id) from memories m join memory_versions v on v.memory_id = m.id"
             " where m.project_id = ? and instr(v.value, ?) > 0",
             (scope.project_id, words),
         )
