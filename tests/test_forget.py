@@ -281,7 +281,7 @@ def test_every_memory_that_says_the_same_goes_in_every_scope_and_what_is_drawn_f
     copied = {
         "copy": f"{VALUE.title()}.",
         "alike": VALUE.replace("e", "\u0435"),  # Cyrillic
-        "longer": f"Note that {VALUE}, they say",
+        "wordier": f"Note that {VALUE}, they say",
         "own": "dogs bark",
     }
     for key, value in copied.items():
@@ -292,13 +292,13 @@ def test_every_memory_that_says_the_same_goes_in_every_scope_and_what_is_drawn_f
     gate.propose(db, given(project, "words are kept in vaults", key="drawn", event=2, quote=TWIN), writer(project))
     gate.link(db, (space, "drawn"), (space, KEY), gate.DERIVED, writer(project))
     planned = gate.plan(db, space, KEY, writer(project))
-    assert sorted(one.key for one in planned.memories) == ["alike", "copy", KEY, "longer"]
+    assert sorted(one.key for one in planned.memories) == ["alike", "copy", KEY, "wordier"]
     assert [one.key for one in planned.derived] == ["drawn"]
     everywhere(db, config, project)
     assert [row.key for row in memories.listing(db, Scope("other-1"))] == ["own"]
     drawn = memories.find(db, space, "drawn")
     assert drawn is not None and drawn.state == "suppressed"
-    assert traces(config.home, [b"belisk", b"longer", "vault word is obеlisk".encode()[-9:]]) == []
+    assert traces(config.home, [b"belisk", b"wordier", "vault word is obеlisk".encode()[-9:]]) == []
 
 
 @pytest.mark.parametrize("verb", ["delete", "reject"])

@@ -280,8 +280,7 @@ GATE = ("recorder/gate", *DOORS)
 READERS = ("recorder/gate", "recorder/store", "recorder/recall", "recorder/cli", "recorder/lifecycle")
 NOT_YET: Mapping[StrEnum, str] = {
     Channel.API: "HTTP routes that write memories",
-    Channel.CLAUDE_AUTO: "the sync of Claude's own memory files",
-    Origin.FILE_CONTENT: "the sync of Claude's own memory files",
+    Origin.FILE_CONTENT: "a distiller that reads what files say",
     Origin.TOOL_OUTPUT: "a distiller that reads what tools print",
 }
 """Values whose door is not built: the day it is, its row goes."""
