@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 LONGEST_BYTES = 1024 * 1024
@@ -25,15 +23,6 @@ class Folder:
     """The name the client gave the project's folder; of `autoMemoryDirectory`, its own."""
     transcripts: str | None
     """The folder of the project's transcripts; None where all projects share this memory."""
-
-    @property
-    def namespace(self) -> str:
-        return "claude." + re.sub(r"[^A-Za-z0-9-]", "-", self.slug)
-
-    @property
-    def own_namespace(self) -> str:
-        """For what another folder of the same name holds already."""
-        return f"{self.namespace}.{sha256(os.fsencode(self.path)).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +41,16 @@ def memory_folders(claude_dirs: Sequence[Path]) -> tuple[list[Folder], list[str]
     """(every memory folder there is, what was wrong where). The same folder reached twice under one name is one."""
     found: dict[tuple[str, str], Folder] = {}
     problems: list[str] = []
-    for folder in [one for root in claude_dirs for one in _of_projects(root, problems)]:
-        found.setdefault((folder.namespace, os.path.realpath(folder.path)), folder)
+    for folder in [one for root in claude_dirs for one in of_projects(root, problems) if os.path.lexists(one.path)]:
+        found.setdefault((folder.slug, os.path.realpath(folder.path)), folder)
     for folder in [one for root in claude_dirs for one in _of_settings(root, problems)]:
         if all(real != os.path.realpath(folder.path) for _, real in found):
-            found[folder.namespace, os.path.realpath(folder.path)] = folder
+            found[folder.slug, os.path.realpath(folder.path)] = folder
     return list(found.values()), problems
 
 
-def _of_projects(root: Path, problems: list[str]) -> list[Folder]:
+def of_projects(root: Path, problems: list[str]) -> list[Folder]:
+    """The memory folder of each project below one of Claude's folders, also where there is none yet or no more."""
     projects = root / "projects"
     try:
         names = sorted(os.listdir(projects))
@@ -69,8 +59,24 @@ def _of_projects(root: Path, problems: list[str]) -> list[Folder]:
     except OSError as error:
         problems.append(f"{shown(projects)} cannot be read: {error.strerror}")
         return []
-    memories = [(name, projects / name / "memory") for name in names]
-    return [Folder(str(path), name, str(projects / name)) for name, path in memories if os.path.lexists(path)]
+    return [Folder(str(projects / name / "memory"), name, str(projects / name)) for name in names]
+
+
+def emptied(path: str) -> bool | None:
+    """Whether the folder is gone from a place that is there; None where the place itself is gone or closed to us: it
+    may come back."""
+    try:
+        os.lstat(path)
+        return False
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return None
+    try:
+        os.listdir(os.path.dirname(path))
+    except OSError:
+        return None
+    return True
 
 
 def _of_settings(root: Path, problems: list[str]) -> list[Folder]:
@@ -108,10 +114,13 @@ def listing(folder: Folder) -> list[Found]:
         )
     found = []
     for name in names:
+        path = os.path.join(folder.path, name)
         try:
-            found.append(_look(os.path.join(folder.path, name), real))
+            found.append(_look(path, real))
         except FileNotFoundError:  # gone since it was listed, or a link that leads nowhere: the next sync sees
-            found.append(Found(os.path.join(folder.path, name), "", 0, 0, "it cannot be found"))
+            found.append(Found(path, "", 0, 0, "it cannot be found"))
+        except OSError as error:  # a link to itself, a name too long to follow: the others are there all the same
+            found.append(Found(path, "", 0, 0, f"it cannot be looked at: {error.strerror}"))
     return found
 
 

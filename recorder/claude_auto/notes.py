@@ -21,6 +21,9 @@ KINDS = {
 }
 LONGEST_NAME = 180
 
+# What the client names a session by (2.1.197); anything else there may be a secret.
+_SESSION = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -55,13 +58,14 @@ def of_file(name: str, text: str, others: Collection[str]) -> list[Entry]:
 def origin(text: str) -> tuple[str | None, int | None]:
     """(session that wrote it, when it was changed last in ms), as the client noted them."""
     fields, _ = matter.split(text)
-    session = fields.get("originSessionId") or fields.get("metadata.originSessionId")
+    named = fields.get("originSessionId") or fields.get("metadata.originSessionId") or ""
+    session = named if _SESSION.fullmatch(named) else None
     try:
         at = datetime.fromisoformat(fields.get("modified") or fields.get("metadata.modified") or "")
     except ValueError:
-        return session or None, None
+        return session, None
     at_ms = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-    return session or None, at_ms if at_ms > 0 else None
+    return session, at_ms if at_ms > 0 else None
 
 
 def _value(description: str, body: str) -> str:

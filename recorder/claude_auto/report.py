@@ -17,6 +17,12 @@ class Report:
     pruned: int = 0
     restored: int = 0
     findings: int = 0
+    refused: int = 0
+    """What the gate keeps out: a person rejected, corrected or forgot it."""
+    paused: int = 0
+    """Files that wait until recording goes on."""
+    undecided: int = 0
+    """Files of which nobody knows the project."""
     beyond_limit: int = 0
     """Lines that Claude itself does not load."""
     beyond_files: dict[str, int] = field(default_factory=dict)
@@ -29,9 +35,8 @@ class Report:
 
     def note_beyond(self, path: str, lines: int) -> None:
         """So many lines of the file are not loaded by Claude."""
-        if lines:
-            self.beyond_limit += lines
-            self.beyond_files[path] = lines
+        self.beyond_limit += lines
+        self.beyond_files[path] = lines
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

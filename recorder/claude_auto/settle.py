@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from recorder import gate
 from recorder.claude_auto import notes
-from recorder.claude_auto.folders import Folder, shown
+from recorder.claude_auto.folders import Folder
+from recorder.claude_auto.naming import Names
 from recorder.claude_auto.owner import Owners
 from recorder.claude_auto.report import Report
 from recorder.models import Channel, Memory, Origin, Proposal, Scope
@@ -20,12 +20,17 @@ REMOVED = "claude-auto:removed"
 TAGS = ("auto-imported", "claude-memory")
 IMPORTANCE = 0.6
 
+# Why the gate keeps out what a person said is wrong or private: no news to anybody.
+DECIDED = ("deleted", "tombstone", "forgotten")
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """A file that was read just now."""
 
     file: claude_files.File
+    shown: str
+    """Its path, without secrets."""
     entries: list[notes.Entry]
     at_ms: int
     """When it was changed last."""
@@ -42,8 +47,25 @@ class Pen:
     db: Connection
     now_ms: int
     redact: gate.Redact
+    names: Names
     owners: Owners
     report: Report
+    present: Set[str]
+    """The files that are there, by what they are known by in the store."""
+    paused: Set[str | None]
+    """The projects of which nothing is taken in."""
+
+    def waits(self, folder: Folder, one: Read, matched: Sequence[Match]) -> bool:
+        """Whether recording is paused for the project of the file, which is then read again another time."""
+        if not self.paused:
+            return False
+        of = {self.owners.of(folder, one.file.session_id)}
+        for _, entry in matched:
+            memory = memories.find(self.db, entry.namespace, entry.key) if entry is not None else None
+            of |= {memory.project_id} if memory is not None else set()
+        wait = any(project_id in self.paused for project_id in of)
+        self.report.paused += wait
+        return wait
 
     def write(
         self, folder: Folder, one: Read, matched: Sequence[Match], leaving: list[claude_files.Entry]
@@ -56,8 +78,8 @@ class Pen:
         for asked, entry in matched:
             held = entry or self._renamed(asked, leaving)
             at = (held.namespace, held.key) if held else self._address(namespace, one, asked, kept)
-            self._settle(folder, one, asked, held or claude_files.at(self.db, *at), *at)
-            settled.append((asked, at))
+            if self._settle(folder, one, asked, held or claude_files.at(self.db, *at), *at):
+                settled.append((asked, at))
             leaving = [other for other in leaving if (other.namespace, other.key) != at]
         # Should we not come this far, the next sync finds the memories as the file has them, and notes them then.
         with transaction(self.db):
@@ -82,8 +104,9 @@ class Pen:
         held: claude_files.Entry | None,
         namespace: str,
         key: str,
-    ) -> None:
-        """Let the store say what the entry says, if the gate lets it. `held`: what had the address before."""
+    ) -> bool:
+        """Let the store say what the entry says, if the gate lets it. `held`: what had the address before. False where
+        there is nothing to remember of it."""
         memory = memories.find(self.db, namespace, key)
         back = held is not None and held.gone and self._restored(memory)
         if held is not None and held.hash == asked.hash:
@@ -91,6 +114,7 @@ class Pen:
         else:
             done = self._tell(folder, one, asked, namespace, key, memory)
         self.report.count(done)
+        return done != "refused" or memory is not None
 
     def _writer(self, project_id: str | None) -> gate.Writer:
         return gate.Writer(Channel.CLAUDE_AUTO, ACTOR, Scope(project_id), self.now_ms, redact=self.redact)
@@ -124,7 +148,7 @@ class Pen:
                 value=asked.value,
                 kind=asked.kind,
                 origin=Origin.IMPORT,
-                source=f"claude-auto:{one.file.path}",
+                source=f"claude-auto:{one.shown}",
                 tags=TAGS,
                 importance=IMPORTANCE,
                 occurred_ms=at_ms,
@@ -132,7 +156,9 @@ class Pen:
             self._writer(project_id),
         )
         if outcome.action == "refused" and not (memory is not None and memory.deleted):
-            self.report.problems.append(f"{one.file.path}: {asked.name} was refused, {outcome.reason}")
+            if not outcome.reason.startswith(DECIDED):
+                self.report.problems.append(f"{one.shown}: {asked.name} was refused, {outcome.reason}")
+            return "refused"
         return {"created": "created", "superseded": "changed", "finding": "findings"}.get(outcome.action, "unchanged")
 
     def _namespace(self, folder: Folder, one: Read, matched: Sequence[Match]) -> str:
@@ -140,9 +166,8 @@ class Pen:
         is there."""
         there = [held.namespace for _, held in matched if held is not None]
         fresh = [asked.name for asked, held in matched if held is None]
-        if folder.own_namespace in there or any(self._taken(folder.namespace, name, one) for name in fresh):
-            return folder.own_namespace
-        return folder.namespace
+        own, plain = self.names.own_namespace(folder), self.names.namespace(folder)
+        return own if own in there or any(self._taken(plain, name, one) for name in fresh) else plain
 
     def _address(self, namespace: str, one: Read, asked: notes.Entry, kept: set[int]) -> tuple[str, str]:
         """(namespace, key) that is nobody's, or was given up."""
@@ -157,11 +182,13 @@ class Pen:
     def _taken(self, namespace: str, key: str, one: Read) -> bool:
         """Whether the address is that of another file, and the file is there."""
         holder = claude_files.at(self.db, namespace, key)
-        return holder is not None and holder.path != one.file.path and os.path.lexists(holder.path)
+        return holder is not None and holder.path != one.file.path and holder.path in self.present
 
     def prune(self, entry: claude_files.Entry) -> None:
         """Hide what no file says any more; what a person holds stays, and they are asked."""
         memory = memories.find(self.db, entry.namespace, entry.key)
+        if memory is not None and memory.project_id in self.paused:
+            return
         if memory is not None and not memory.deleted:
             writer = self._writer(memory.project_id)
             outcome = gate.delete(self.db, entry.namespace, entry.key, writer, reason=REMOVED)
@@ -170,9 +197,9 @@ class Pen:
         with transaction(self.db):
             claude_files.mark_gone(self.db, entry.id, self.now_ms)
 
-    def give(self, folder: Folder) -> None:
+    def give(self, folder: Folder, place: str) -> None:
         """Give the project, once it is known, what only a person saw till then."""
-        for namespace, key, session_id in claude_files.undecided(self.db, shown(folder.path)):
+        for namespace, key, session_id in claude_files.undecided(self.db, place):
             project_id = self.owners.of(folder, session_id)
-            if project_id is not None:
+            if project_id is not None and project_id not in self.paused:
                 gate.give(self.db, namespace, key, project_id, self._writer(project_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from recorder.store.db import Connection
@@ -11,7 +12,7 @@ from recorder.store.db import Connection
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file as it was read last."""
+    """One file as it was read last. Paths are digests where they may not be kept."""
 
     path: str
     folder: str
@@ -36,6 +37,21 @@ class Entry:
 
 
 _ENTRY = "e.id, e.path, e.name, e.namespace, e.key, e.hash, e.gone_ms is not null"
+
+
+def digest(path: str) -> str:
+    """What a path is known by that may not be kept: it holds a secret, or names what was forgotten."""
+    return f"sha256:{sha256(path.encode('utf-8', 'backslashreplace')).hexdigest()}"
+
+
+def is_digest(path: str) -> bool:
+    """Whether the path is kept as its digest."""
+    return path.startswith("sha256:")
+
+
+def folders(db: Connection) -> set[str]:
+    """Every folder a file was read in."""
+    return {row[0] for row in db.execute("select distinct folder from claude_files")}
 
 
 def of_folder(db: Connection, folder: str) -> dict[str, File]:
@@ -72,6 +88,33 @@ def undecided(db: Connection, folder: str) -> list[tuple[str, str, str | None]]:
             (folder,),
         )
     )
+
+
+def undecided_files(db: Connection) -> int:
+    """How many files there are of which nobody knows the project."""
+    rows = db.execute(
+        "select count(distinct e.path) from claude_entries e"
+        " join memories m on m.namespace = e.namespace and m.key = e.key"
+        " where e.gone_ms is null and m.scope_id is null and m.state = 'active'"
+    )
+    return int(next(iter(rows))[0])
+
+
+def forget(db: Connection, memory_id: int) -> None:
+    """Keep of the memory's piece neither words nor name: that its file was read stays, so that it is not read again
+    until it changes."""
+    rows = db.execute(
+        "select e.id, e.path, e.key from claude_entries e join memories m on m.namespace = e.namespace"
+        " and m.key = e.key where m.id = ?",
+        (memory_id,),
+    )
+    for entry_id, path, key in list(rows):
+        db.execute("delete from claude_entries where id = ?", (entry_id,))
+        if not is_digest(path) and not list(db.execute("select 1 from claude_entries where path = ?", (path,))):
+            db.execute("update or replace claude_files set path = ? where path = ?", (digest(path), path))
+        last = last_report(db)
+        if last is not None:
+            keep_report(db, last | {"problems": [one for one in last["problems"] if key not in one]})
 
 
 def keep_file(db: Connection, file: File, now_ms: int) -> None:

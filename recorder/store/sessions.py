@@ -220,6 +220,11 @@ def paused(db: Connection) -> list[tuple[str | None, int, int | None]]:
     return list(db.execute("select project_id, from_ms, until_ms from pauses order by from_ms"))
 
 
+def paused_at(db: Connection, now_ms: int) -> set[str | None]:
+    """The projects of which nothing is taken in now; None among them: of none at all."""
+    return {project_id for project_id, _, until_ms in paused(db) if until_ms is None or until_ms > now_ms}
+
+
 def pause(db: Connection, project_id: str | None, from_ms: int, until_ms: int | None) -> None:
     """Take nothing in for a while."""
     db.execute("insert into pauses (project_id, from_ms, until_ms) values (?, ?, ?)", (project_id, from_ms, until_ms))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 from recorder import claude_auto, gate
 from recorder.claude_auto import Report
@@ -49,9 +50,14 @@ def memory_folder(config: Config, project: Path, claude_dir: int = 0) -> Path:
 
 
 def known_project(db: Connection, config: Config, home: Path, name: str = "project") -> tuple[Path, str]:
-    """(folder, id) of a project in which the session `in-<name>` has begun."""
+    """(folder, id) of a project in which its session has begun."""
     folder = project_folder(home, name)
-    return folder, begin(db, config, folder, f"in-{name.replace('/', '-')}")
+    return folder, begin(db, config, folder, session_in(name))
+
+
+def session_in(name: str) -> str:
+    """The id of the session that has begun in a project, shaped as the client's."""
+    return str(uuid5(NAMESPACE_URL, name))
 
 
 def begin(db: Connection, config: Config, folder: Path, session: str, transcript: str = "/nowhere/t.jsonl") -> str:
@@ -72,7 +78,7 @@ def run(db: Connection, config: Config) -> Report:
 
 def counts(report: Report) -> dict[str, int]:
     """What a sync did, without what it did not do."""
-    names = ("created", "changed", "unchanged", "pruned", "restored", "findings")
+    names = ("created", "changed", "unchanged", "pruned", "restored", "findings", "refused")
     return {name: getattr(report, name) for name in names if getattr(report, name)}
 
 

@@ -13,7 +13,7 @@ from recorder import claude_auto
 from recorder.config import Config
 from recorder.models import MemoryKind
 from recorder.store.db import Connection
-from tests.claude_auto.claude_home import FRIDAY, counts, known_project, memory_folder, run, seen
+from tests.claude_auto.claude_home import FRIDAY, counts, known_project, memory_folder, run, seen, session_in
 from tests.makers import T0
 
 P, S, R = MemoryKind.PREFERENCE, MemoryKind.SEMANTIC, MemoryKind.PROCEDURAL
@@ -150,7 +150,9 @@ def test_the_folder_a_person_chose_is_read_too(
     chosen = own_home / "my memory"
     chosen.mkdir()
     (config.claude_dirs[0] / "settings.json").write_text(json.dumps({"autoMemoryDirectory": "~/my memory"}))
-    (chosen / "mine.md").write_text("---\nmetadata: \n  originSessionId: in-project\n---\nOf the first project.\n")
+    (chosen / "mine.md").write_text(
+        f"---\nmetadata: \n  originSessionId: {session_in('project')}\n---\nOf the first project.\n"
+    )
     (chosen / "nobodys.md").write_text("Of nobody knows which.\n")
     report = run(db, config)
     assert report.files == 2 and report.problems == []

@@ -13,7 +13,7 @@ from recorder.config import Config
 from recorder.models import Scope
 from recorder.store import memories, projects, vectors
 from recorder.store.db import Connection, has_vec
-from tests.claude_auto.claude_home import asked, begin, counts, known_project, memory_folder, run, seen
+from tests.claude_auto.claude_home import asked, begin, counts, known_project, memory_folder, run, seen, session_in
 from tests.makers import project_folder
 
 
@@ -64,12 +64,12 @@ def test_worktrees_share_the_memory_of_their_repository(db: Connection, config: 
 def test_where_two_projects_have_one_name_the_session_decides(db: Connection, config: Config, own_home: Path) -> None:
     one, one_id = known_project(db, config, own_home, "a-b")
     other = project_folder(own_home, "a/b")
-    other_id = begin(db, config, other, "in-the-other")
+    other_id = begin(db, config, other, session_in("a/b"))
     assert one_id != other_id
     folder = memory_folder(config, one)
     assert folder == memory_folder(config, other)
-    (folder / "of_one.md").write_text(said_by("in-a-b", "Fact of one."))
-    (folder / "of_other.md").write_text(said_by("in-the-other", "Fact of the other."))
+    (folder / "of_one.md").write_text(said_by(session_in("a-b"), "Fact of one."))
+    (folder / "of_other.md").write_text(said_by(session_in("a/b"), "Fact of the other."))
     (folder / "of_nobody.md").write_text(said_by("unheard-of", "Fact of nobody."))
     assert counts(run(db, config)) == {"created": 3}
     assert (set(seen(db, one_id)), set(seen(db, other_id))) == ({"of_one"}, {"of_other"})

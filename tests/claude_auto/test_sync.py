@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,8 @@ from recorder import claude_auto, gate
 from recorder.config import Config
 from recorder.models import Channel, MemoryKind, Origin, Proposal, Scope, Trust
 from recorder.recall import fence, rank
-from recorder.store import audit, memories
-from recorder.store.db import Connection
+from recorder.store import audit, memories, sessions
+from recorder.store.db import Connection, transaction
 from tests.claude_auto.claude_home import (
     FRIDAY,
     FRIDAY_REWRITTEN,
@@ -158,21 +159,24 @@ def test_a_changed_file_asks_once_where_a_person_deleted_or_spoke(
     db: Connection, config: Config, place: tuple[Path, str]
 ) -> None:
     for name in ("deleted", "edited", "approved"):
-        (place[0] / f"{name}.md").write_text(FRIDAY)
+        (place[0] / f"{name}.md").write_text(f"What is {name} goes out on a Friday.")
     run(db, config)
     delete(db, place, "deleted")
-    edit(db, place, "edited", "Nothing goes out on a Thursday.")
+    edit(db, place, "edited", "What is edited goes out on a Thursday.")
     approve(db, place, "approved")
     before = seen(db, place[1])
-    changed = FRIDAY.replace("Friday", "Monday")
-    for text in (changed, FRIDAY, changed):
+    for day, done in (
+        ("Monday", {"findings": 3}),
+        # What a person put something else in place of is refused; it is theirs already, so nobody is asked.
+        ("Friday", {"unchanged": 2, "refused": 1}),
+        ("Monday", {"unchanged": 3}),
+    ):
         for name in ("deleted", "edited", "approved"):
-            (place[0] / f"{name}.md").write_text(text)
-        run(db, config)
-        run(db, config)
-    wanted = "A release is announced a day before\n\nNothing goes out on a Monday."
-    original = wanted.replace("Monday", "Friday")
-    assert sorted(asked(db)) == sorted([wanted, wanted, wanted, original])
+            (place[0] / f"{name}.md").write_text(f"What is {name} goes out on a {day}.")
+        report = run(db, config)
+        assert counts(report) == done and report.problems == []
+        assert counts(run(db, config)) == {"unchanged": 3}
+    assert sorted(asked(db)) == [f"What is {name} goes out on a Monday." for name in ("approved", "deleted", "edited")]
     assert {k: (m.value, m.trust) for k, m in seen(db, place[1]).items()} == {
         k: (m.value, m.trust) for k, m in before.items()
     }
@@ -239,9 +243,106 @@ def test_a_folder_that_cannot_be_listed_prunes_nothing(
     report = run(db, config)
     assert counts(report) == {} and str(place[0]) in report.problems[0]
     assert "release" in seen(db, place[1])
-    place[0].unlink()
-    assert counts(run(db, config)) == {}
-    assert "release" in seen(db, place[1])
+    (tmp_path / "away").rename(mounted)
+    assert counts(run(db, config)) == {"unchanged": 1}
+
+
+def test_a_folder_that_was_removed_from_its_project_is_an_empty_one(
+    db: Connection, config: Config, place: tuple[Path, str]
+) -> None:
+    (place[0] / "release.md").write_text(FRIDAY)
+    run(db, config)
+    shutil.rmtree(place[0])
+    report = run(db, config)
+    assert counts(report) == {"pruned": 1} and report.problems == []
+    assert seen(db, place[1]) == {} and counts(run(db, config)) == {}
+    place[0].mkdir()
+    (place[0] / "release.md").write_text(FRIDAY)
+    assert counts(run(db, config)) == {"restored": 1}
+
+
+def test_a_folder_whose_project_is_gone_too_keeps_its_memories_and_is_named(
+    db: Connection, config: Config, place: tuple[Path, str], tmp_path: Path
+) -> None:
+    (place[0] / "release.md").write_text(FRIDAY)
+    run(db, config)
+    for mounted in (place[0].parent, config.claude_dirs[0]):
+        mounted.rename(tmp_path / "away")
+        report = run(db, config)
+        assert counts(report) == {} and len(report.problems) == 1 and str(place[0]) in report.problems[0]
+        assert "release" in seen(db, place[1])
+        (tmp_path / "away").rename(mounted)
+        assert counts(run(db, config)) == {"unchanged": 1}
+
+
+def test_nothing_of_a_paused_project_is_taken_in_until_it_goes_on(
+    db: Connection, config: Config, own_home: Path, place: tuple[Path, str]
+) -> None:
+    other, other_id = known_project(db, config, own_home, "other")
+    for name in ("changed", "removed", "renamed"):
+        (place[0] / f"{name}.md").write_text(f"What was {name} stands here.")
+    run(db, config)
+    before = seen(db, place[1])
+    for paused in (place[1], None):
+        with transaction(db):
+            sessions.pause(db, paused, 0, None)
+        (place[0] / "changed.md").write_text(f"What is changed says so: {paused}.")
+        (place[0] / "removed.md").unlink(missing_ok=True)
+        if paused:
+            (place[0] / "renamed.md").rename(place[0] / "other_name.md")
+        (place[0] / f"new{paused}.md").write_text(f"What is new since {paused}.")
+        (memory_folder(config, other) / f"new{paused}.md").write_text(f"Elsewhere it is another {paused}.")
+        assert seen(db, place[1]) == before
+        report = run(db, config)
+        assert (report.created, report.paused) == ((1, 3) if paused else (0, 6))
+        assert (report.changed, report.pruned, report.problems) == (0, 0, [])
+        assert seen(db, place[1]) == before and len(seen(db, other_id)) == 1
+        with transaction(db):
+            sessions.resume(db, paused, T0)
+        report = run(db, config)
+        assert (report.changed, report.paused) == (1, 0) and report.created == 2
+        assert report.pruned == (2 if paused else 0)
+        before = seen(db, place[1])
+
+
+def test_one_bad_file_leaves_out_that_file_alone(db: Connection, config: Config, place: tuple[Path, str]) -> None:
+    (place[0] / "self.md").symlink_to("self.md")
+    (place[0] / "there.md").symlink_to("back.md")
+    (place[0] / "back.md").symlink_to("there.md")
+    (place[0] / "long.md").symlink_to("x" * 300)
+    (place[0] / "below.md").symlink_to("release.md/below")
+    (place[0] / "release.md").write_text(FRIDAY)
+    report = run(db, config)
+    assert counts(report) == {"created": 1}
+    assert [line.partition(" ")[0] for line in report.problems] == [
+        str(place[0] / f"{name}.md") for name in ("back", "below", "long", "self", "there")
+    ]
+    (place[0] / "release.md").unlink()
+    (place[0] / "release.md").symlink_to("release.md")
+    report = run(db, config)
+    assert counts(report) == {} and len(report.problems) == 6 and "release" in seen(db, place[1])
+
+
+def test_what_is_forgotten_is_not_taken_in_again_and_leaves_no_name(
+    db: Connection, config: Config, place: tuple[Path, str]
+) -> None:
+    (place[0] / "zebra_crossing.md").write_text("The wildebeest sleeps in the barn.\n")
+    (place[0] / "MEMORY.md").write_text("- The okapi eats at seven sharp\n- The till is in cents\n")
+    run(db, config)
+    for key in ("zebra_crossing", "MEMORY#the-okapi-eats-at-seven-sharp"):
+        gate.forget(db, namespace(place), key, person(place[1]))
+    kept = json.dumps([list(db.execute(f"select * from {table}")) for table in ("claude_files", "claude_entries")])
+    assert not any(word in kept for word in ("zebra", "okapi", "wildebeest"))
+    for _ in range(2):
+        assert counts(run(db, config)) == {"unchanged": 1}
+    for name in ("zebra_crossing", "MEMORY"):
+        with (place[0] / f"{name}.md").open("a") as file:
+            file.write("\n")
+    report = run(db, config)
+    assert counts(report) == {"refused": 2, "unchanged": 1} and report.problems == []
+    assert counts(run(db, config)) == {"unchanged": 1} and set(seen(db, place[1])) == {"MEMORY#the-till-is-in-cents"}
+    kept = json.dumps([list(db.execute(f"select * from {table}")) for table in ("claude_files", "claude_entries")])
+    assert not any(word in kept for word in ("zebra", "okapi", "wildebeest"))
 
 
 def test_a_renamed_file_has_a_new_key_unless_a_person_had_a_hand_in_it(
