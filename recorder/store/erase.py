@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recorder.models import State
-from recorder.store import digests, memories, vectors
+from recorder.store import claude_files, digests, memories, vectors
 from recorder.store.db import Connection, checkpoint, rewrite, transaction
 from recorder.store.denials import PURPOSE
 from recorder.store.holding import Words, in_file
@@ -164,6 +164,7 @@ def erase_memory(db: Connection, memory_id: int, by: str, now_ms: int) -> None:
     of_memory = "select id from memory_versions where memory_id = ?"
     erase_versions(db, [row[0] for row in db.execute(of_memory, (memory_id,))])
     memories.set_state(db, memory_id, State.FORGOTTEN, now_ms, by)
+    claude_files.forget(db, memory_id)
     db.execute(
         "update memories set key = 'forgotten-' || id || (select case when exists (select 1 from memories o"
         " where o.namespace = memories.namespace and o.key = 'forgotten-' || memories.id and o.id <> memories.id)"
