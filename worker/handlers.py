@@ -92,7 +92,9 @@ def close_session(context: Context, job: Job) -> str:
         read_session(context, session_id)
         session = sessions.get(db, session_id) or session
     silent_ms = int(context.config.worker.session_idle_minutes * 60_000)
-    still_ms = session.last_ms + silent_ms - context.now_ms
+    # One dated years ahead by an earlier version would stay open for as long.
+    ahead = session.last_ms > context.now_ms + ingest.AHEAD_MS
+    still_ms = 0 if ahead else session.last_ms + silent_ms - context.now_ms
     if session.closed_ms is None and still_ms > 0:
         raise RetryLater(still_ms)
     waiting = reading.give_up_waiting(_reader(context), session_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from recorder.capture import excerpt, project
 from recorder.config import Config
@@ -15,6 +15,9 @@ from recorder.store.db import Connection, transaction
 
 # A hook notes when it ran, the transcript when the record was made: the same call lies this close together.
 SAME_CALL_MS = 60_000
+
+# A clock that is wrong by more is not believed.
+AHEAD_MS = 86_400_000
 
 CLOSES_TURN = frozenset({EventKind.TURN_END, EventKind.API_ERROR})
 # A hook is run for each of these; for what is typed while Claude works, or starts with a slash, for some.
@@ -113,8 +116,12 @@ def store(
     what must be committed with the events, such as how far a transcript was read. `run_id` is the backfill's.
     """
     left_out: Counter[str] = Counter()
-    resolver = _Resolver(db, config, now_ms)
-    placed = [_Placed(ready, ready.event, resolver.project_id(ready.event, ready.cwd)) for ready in batch]
+    resolver = _Resolver(db, config, now_ms, batch)
+    events_dated = dated([ready.event for ready in batch], now_ms)
+    placed = [
+        _Placed(ready, event, resolver.project_id(event, ready.cwd))
+        for ready, event in zip(batch, events_dated, strict=True)
+    ]
     with transaction(db):
         closed_to = _closed_to(db, denials.forgotten(db, [item.event for item in placed]))
         scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
@@ -134,19 +141,24 @@ def store(
 
 
 class _Resolver:
-    """Folders to projects for one batch."""
+    """Folders to projects for one batch. A session began in the first folder that is known of it, whichever of its
+    records says so: a title or a summary may stand before, without one."""
 
-    def __init__(self, db: Connection, config: Config, now_ms: int) -> None:
+    def __init__(self, db: Connection, config: Config, now_ms: int, batch: Sequence[Ready]) -> None:
         self.db, self.config, self.now_ms = db, config, now_ms
         self.known: dict[tuple[str, str | None, bool], str | None] = {}
-        self.first: dict[str, str | None] = {}
+        self.sessions = {name: sessions.get(db, name) for name in {ready.event.session_id for ready in batch}}
+        self.first = {name: session.first_cwd for name, session in self.sessions.items() if session is not None}
+        for ready in batch:
+            self.first[ready.event.session_id] = self.first.get(ready.event.session_id) or ready.cwd
 
     def project_id(self, event: Event, cwd: str | None) -> str | None:
-        if event.session_id not in self.first:
-            session = sessions.get(self.db, event.session_id)
-            self.first[event.session_id] = (session.first_cwd if session else None) or cwd
         first_cwd = self.first[event.session_id]
-        cwd = cwd or first_cwd
+        if cwd is None:
+            session = self.sessions[event.session_id]
+            if session is not None and session.project_id is not None:
+                return session.project_id
+            cwd = first_cwd
         if cwd is None:
             return None
         register = event.kind is EventKind.SESSION_START or cwd == first_cwd
@@ -162,6 +174,24 @@ class _Resolver:
             )
             self.known[key] = found.id if found else None
         return self.known[key]
+
+
+def dated(batch: Sequence[Event], now_ms: int) -> Sequence[Event]:
+    """The events, each from a time that is yet to come dated as the one before it in its session: it would be the
+    newest of all for as long as that, and keep its session open."""
+    if all(event.at_ms <= now_ms + AHEAD_MS for event in batch):
+        return batch
+    known: dict[str, int] = {}
+    for event in reversed(batch):
+        if event.at_ms <= now_ms + AHEAD_MS:
+            known[event.session_id] = event.at_ms
+    found = []
+    for event in batch:
+        if event.at_ms > now_ms + AHEAD_MS:
+            event = replace(event, at_ms=known.get(event.session_id, now_ms))
+        known[event.session_id] = event.at_ms
+        found.append(event)
+    return found
 
 
 def _closed_to(db: Connection, forgotten: Collection[str]) -> Callable[[_Placed], str | None]:
@@ -195,6 +225,7 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
         of_events = [item.event for item in items]
         on_main = [event for event in of_events if event.agent_id is None]
         first = next((item for item in items if item.event.cwd), None)
+        before = sessions.get(db, session_id) if first is not None and first.project_id is not None else None
         sessions.see(
             db,
             session_id,
@@ -207,6 +238,8 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
             branch=next((e.branch for e in reversed(of_events) if e.branch), None),
             hook_events=sum(event.source is Source.HOOK for event in of_events),
         )
+        if before is not None and before.first_cwd is None and first is not None and first.project_id is not None:
+            events.adopt(db, session_id, first.project_id, projects.scope_id(db, first.project_id), EMBEDDED)
         for event in of_events:
             # A title with a leaf names the session of that leaf, mostly another one (clients 1.0 to 2.1.22).
             if event.kind is EventKind.TITLE and event.body.get("text") and "leaf_uuid" not in event.body:
@@ -227,7 +260,7 @@ def _store_all(
     """Insert what is new and sight the rest; the new ones. What is known is looked up once for the whole batch."""
     known = events.known(db, [item.event for item in batch])
     missed_by_hooks = _missed_by_hooks(db, batch)
-    last_id = events.last_id(db)
+    last_id = next_id = events.last_id(db)
     fresh: list[_Placed] = []
     sights: list[tuple[int, Event, object]] = []
     files: list[tuple[int, str, str]] = []
@@ -236,9 +269,10 @@ def _store_all(
         event, ready = item.event, item.ready
         if not known.first_time(event):
             continue
-        event_id = known.id_of(event) or _copied(db, event)
+        event_id = known.id_of(event) or copied(db, event)
         if event_id is None:
-            event_id = events.insert(
+            event_id = next_id = next_id + 1
+            events.insert(
                 db,
                 event,
                 project_id=item.project_id,
@@ -248,6 +282,7 @@ def _store_all(
                 narrow=ready.narrow,
                 healed=missed_by_hooks(event),
                 packed=ready.packed,
+                event_id=event_id,
             )
             sights.append((event_id, event, None))
             fresh.append(item)
@@ -269,7 +304,7 @@ def _store_all(
     return fresh
 
 
-def _copied(db: Connection, event: Event) -> int | None:
+def copied(db: Connection, event: Event) -> int | None:
     """The event this one is a copy of: a fork, a resume or a snapshot repeats records under another session."""
     if event.source is Source.HOOK:
         return None

@@ -59,7 +59,7 @@ def _flat(name: str, value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{_label(key)} {_flat(key, item)}" for key, item in value.items()) or "none"
     if name.endswith("_ms") and isinstance(value, int):
-        return "`recorder resume`" if install.open_ended(value) else when(value)
+        return "`recorder resume`" if name.startswith("paused") and install.open_ended(value) else when(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)

@@ -29,6 +29,9 @@ STORE_TROUBLE = (
 )
 """Whatever is written: a full or broken disk, the lock of another program, a damaged file."""
 
+DISK_FULL = (apsw.FullError,)
+"""There is no room for more."""
+
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 """The file is no database, or none any more."""
 

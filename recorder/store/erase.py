@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recorder.models import State
-from recorder.store import claude_files, digests, memories, vectors
+from recorder.store import claude_files, digests, events, memories, vectors
 from recorder.store.db import Connection, checkpoint, rewrite, transaction
 from recorder.store.denials import PURPOSE
 from recorder.store.holding import Words, in_file
@@ -143,6 +143,7 @@ def _erase_events(db: Connection, event_ids: Sequence[int]) -> None:
     vectors.drop_owner(db, "event", event_ids)
     for table in ("memory_evidence", "files", "sightings"):
         db.execute(f"delete from {table} where event_id in (select value from json_each(?))", (ids,))
+    events.keep_ids(db)
     db.execute("delete from events where id in (select value from json_each(?))", (ids,))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -22,6 +22,8 @@ COLUMNS = (
     " e.tool_use_id, e.agent_id, e.class, e.tool, e.ok, e.branch, e.healed, e.truncated, e.omitted_bytes"
 )
 
+
+_IDS = "event_ids"
 
 Packed = tuple[bytes, str, bytes]
 
@@ -73,17 +75,21 @@ def insert(
     narrow: str,
     healed: bool,
     packed: Packed | None = None,
+    event_id: int | None = None,
 ) -> int:
     """Store an event whose key is new; its row's id. Search finds it after `index`, in the same transaction.
 
-    `packed`: its body, where somebody has encoded it with the excerpt already.
+    `packed`: its body, where somebody has encoded it with the excerpt already. `event_id`: above `last_id`, where the
+    caller has asked for that.
     """
+    event_id = last_id(db) + 1 if event_id is None else event_id
     body, codec, digest = packed or encode(event.body, excerpt)
     db.execute(
-        "insert into events (key, kind, session_id, project_id, scope_id, at_ms, received_ms, prompt_id, tool_use_id,"
-        " agent_id, class, tool, ok, cwd, branch, excerpt, narrow, body, codec, body_hash, truncated, omitted_bytes,"
-        " healed) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into events (id, key, kind, session_id, project_id, scope_id, at_ms, received_ms, prompt_id,"
+        " tool_use_id, agent_id, class, tool, ok, cwd, branch, excerpt, narrow, body, codec, body_hash, truncated,"
+        " omitted_bytes, healed) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
+            event_id,
             event.key,
             event.kind.value,
             event.session_id,
@@ -109,12 +115,22 @@ def insert(
             int(healed),
         ),
     )
-    return db.last_insert_rowid()
+    return event_id
 
 
 def last_id(db: Connection) -> int:
-    """The id of the newest event, or 0: in a transaction, new events have higher ones."""
-    return _one(db, "select max(id) from events", ()) or 0
+    """The highest id an event has or had, or 0: in a transaction, new events have higher ones."""
+    newest = _one(db, "select max(id) from events", ()) or 0
+    return max(newest, _one(db, "select value from counters where name = ?", (_IDS,)) or 0)
+
+
+def keep_ids(db: Connection) -> None:
+    """Note how high ids are, in the transaction that takes events away: what names one must never name another."""
+    db.execute(
+        "insert into counters (name, value) select ?, max(id) from events where true having max(id) is not null"
+        " on conflict (name) do update set value = max(value, excluded.value)",
+        (_IDS,),
+    )
 
 
 def index(db: Connection, after_id: int) -> None:
@@ -125,6 +141,21 @@ def index(db: Connection, after_id: int) -> None:
     """
     for table, column in (("event_words", "excerpt"), ("event_trigrams", "narrow")):
         db.execute(f"insert into {table} (rowid, {column}) select id, {column} from events where id > ?", (after_id,))
+
+
+def adopt(db: Connection, session_id: str, project_id: str, scope_id: int, embedded: Collection[str]) -> int:
+    """Give the events of a session that came before its folder was known its project, and ask for the vectors that
+    the `embedded` kinds had none of without; how many. Runs inside the caller's transaction."""
+    rows = db.execute(
+        "update events set project_id = ?2, scope_id = ?3 where session_id = ?1 and project_id is null"
+        # Not what is being forgotten, nor what the gate keeps for every project.
+        " and scope_id is null and cwd is null and codec <> 'gone' and kind <> 'statement'"
+        " returning id, at_ms, kind, excerpt <> ''",
+        (session_id, project_id, scope_id),
+    )
+    found = list(rows)
+    queue_vectors(db, [("event", event_id, at) for event_id, at, kind, said in found if said and kind in embedded])
+    return len(found)
 
 
 def hush_repeats(db: Connection, session_id: str, prompt_id: str | None) -> int:

@@ -37,6 +37,9 @@ VISIBLE = (
     " and (m.home_project_id is null or v.trust = 'verified' or m.home_project_id = ?1)"
 )
 
+# `m` is of Claude's files, and nobody knows of which project.
+UNDECIDED = "m.scope_id is null and m.namespace like 'claude.%'"
+
 
 def find(db: Connection, namespace: str, key: str) -> Memory | None:
     """The memory at this address as it stands, deleted ones included."""
@@ -92,7 +95,10 @@ def get(db: Connection, ids: Sequence[int]) -> list[Memory]:
 
 def visible(db: Connection, memory: Memory, scope: Scope) -> bool:
     """Whether the caller may see the memory."""
-    rows = db.execute(f"select 1 {CURRENT} where m.id = ?2 and {VISIBLE}", (scope.project_id, memory.id))
+    rows = db.execute(
+        f"select 1 {CURRENT} where m.id = ?2 and ({VISIBLE} or (?3 and {UNDECIDED}))",
+        (scope.project_id, memory.id, scope.undecided),
+    )
     return bool(list(rows))
 
 
@@ -105,14 +111,15 @@ def listing(
     trust: str | None = None,
     tag: str | None = None,
     deleted: bool = False,
+    undecided: bool = False,
     limit: int = 50,
     offset: int = 0,
 ) -> list[Memory]:
-    """Memories visible in the scope, the latest first. `namespace` matches itself and what lies below it. Rejected ones
-    only where they are asked for by their trust."""
+    """Memories visible in the scope, the latest first; or `undecided` ones, which belong to none. `namespace` matches
+    itself and what lies below it. Rejected ones only where they are asked for by their trust."""
     read = "hidden" if deleted else "rejected" if trust == Trust.REJECTED else "list"
     rows = db.execute(
-        f"select {COLUMNS} {CURRENT} where {VISIBLE}"
+        f"select {COLUMNS} {CURRENT} where {UNDECIDED if undecided else VISIBLE}"
         " and (?2 is null or m.namespace = ?2 or substr(m.namespace, 1, length(?2) + 1) = ?2 || '.')"
         " and (?3 is null or v.kind = ?3) and (?4 is null or v.trust = ?4)"
         " and (?5 is null or exists (select 1 from json_each(v.tags) t where t.value = ?5))"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from recorder.store import vectors
+from recorder.store import events, vectors
 from recorder.store.db import Connection, checkpoint
 
 _PAGES_A_STEP = 2000
@@ -47,6 +47,7 @@ def remove_events(db: Connection, ids: Sequence[int]) -> int:
     vectors.drop_owner(db, "event", ids)
     for table in ("sightings", "files"):
         db.execute(f"delete from {table} where event_id in (select value from json_each(?))", (chosen,))
+    events.keep_ids(db)
     db.execute("delete from events where id in (select value from json_each(?))", (chosen,))
     return db.changes()
 

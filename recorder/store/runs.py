@@ -25,6 +25,9 @@ class Run:
     found: Mapping[str, Any]
 
 
+HALF_UNDONE = "half undone"
+"""How a run is listed that is being taken back, with something of it left."""
+
 _COLUMNS = "id, name, state, started_ms, ended_ms, asked, found"
 
 
@@ -86,7 +89,7 @@ def listing(db: Connection) -> list[dict[str, Any]]:
     return [
         {
             "name": run.name,
-            "state": run.state,
+            "state": HALF_UNDONE if run.state == "undone" and (events or files) else run.state,
             "started_ms": run.started_ms,
             "ended_ms": run.ended_ms,
             "asked": run.asked,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recorder.store import vectors
+from recorder.store import events, vectors
 from recorder.store.db import Connection
 from recorder.store.runs import Run
 
@@ -111,6 +111,7 @@ def remove(db: Connection, run: Run, found: Batch) -> int:
     vectors.drop_owner(db, "event", found.gone)
     for table in ("memory_evidence", "files", "sightings"):
         db.execute(f"delete from {table} where event_id in {_LISTED}", (gone,))
+    events.keep_ids(db)
     db.execute(f"delete from events where id in {_LISTED}", (gone,))
     db.execute(  # what waits for a person and cites them: no more can come of it
         "delete from findings where state = 'open' and exists (select 1 from json_each(proposal, '$.evidence') c"

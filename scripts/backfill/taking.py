@@ -52,7 +52,7 @@ class Tally:
     failed: list[Left] = field(default_factory=list)
     stopped: bool = False
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: Commit, now_ms: int) -> None:
         self.size_bytes += commit.size_bytes
         for log, piece in commit.pieces:
             self.files.add(log.path)
@@ -62,9 +62,9 @@ class Tally:
             self.taken_in += piece.taken_in
             self.left_out += piece.left_out
             self.problems += piece.problems
-            for ready in piece.ready:
-                self.spoken.add(ready.event.session_id)
-                self._date(ready.event.at_ms)
+            for event in ingest.dated([ready.event for ready in piece.ready], now_ms):
+                self.spoken.add(event.session_id)
+                self._date(event.at_ms)
         self.new += commit.taken.new
         self.seen += commit.taken.seen
         self.closed += commit.taken.left_out
@@ -85,7 +85,7 @@ def take(
     """
     tally = Tally()
     for commit in commits(reader, sought, logs):
-        tally.add(commit)
+        tally.add(commit, reader.now_ms)
         passed(commit.size_bytes)
         if stop():
             tally.stopped = True
