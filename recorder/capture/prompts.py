@@ -46,7 +46,7 @@ def of_record(conversation: Conversation, record: Record, blocks: list[dict[str,
             return rule
         if notice := wording.notice(text):
             return conversation.event(record, EventKind.OTHER, {"type": notice, "text": text}, n=n)
-    images = sum(block.get("type") in ("image", "document") for block in blocks)
+    images = _images(blocks)
     if not text.strip() and not images:
         return "empty"
     return _prompt(conversation, record, text, images, n)
@@ -63,21 +63,21 @@ def of_queue(conversation: Conversation, record: Record) -> Event | str:
     content = record.fields.get("content")
     text = _texts(content) if isinstance(content, list) else content if isinstance(content, str) else ""
     if operation == "enqueue":
-        conversation.queue.enqueue(text, conversation.at_ms)
+        conversation.queue.enqueue(text, conversation.at_ms, _images(content))
     elif operation == "popAll":
         conversation.queue.take_back()
     elif operation == "dequeue":
         conversation.queue.dequeue(text)
     elif operation == "remove":
         said = conversation.queue.absorb(text, conversation.at_ms)
-        if said is not None and said.text.strip():
+        if said is not None and (said.text.strip() or said.images):
             return _queued(conversation, record, said, wording.class_of(said.text))
     return "queue_operation"
 
 
 def left_in_queue(conversation: Conversation, record: Record) -> list[Event]:
     """What a person typed and nobody took when the session ended, told at the end of its file."""
-    left = [item for item in conversation.queue.waiting if not item.sent and item.text.strip()]
+    left = [item for item in conversation.queue.waiting if not item.sent and (item.text.strip() or item.images)]
     conversation.queue.take_back()
     return [
         _queued(conversation, record, item, wording.class_of(item.text), n)
@@ -90,22 +90,24 @@ def of_attachment(conversation: Conversation, record: Record, attachment: Mappin
     """The prompt of a `queued_command` attachment."""
     given = attachment.get("prompt")
     blocks = given if isinstance(given, list) else [{"type": "text", "text": given}]
-    text = _texts([block for block in blocks if isinstance(block, dict)])
-    if not text.strip():
+    text, images = _texts([block for block in blocks if isinstance(block, dict)]), _images(blocks)
+    if not text.strip() and not images:
         return "empty"
     mode, origin = attachment.get("commandMode"), attachment.get("origin")
     klass = wording.class_of(text) or (_MODES.get(mode) if isinstance(mode, str) else None)
     if klass is None and (attachment.get("isMeta") is True or _origin(origin) not in (None, "human")):
         klass = PromptClass.INJECTED
     when_ms = conversation.queue.attached(text, milliseconds(attachment.get("timestamp")))
-    return _queued(conversation, record, Typed(text, when_ms or 0, keys.words(text)), klass)
+    return _queued(conversation, record, Typed(text, when_ms or 0, keys.words(text), images=images), klass)
 
 
 def _queued(conversation: Conversation, record: Record, item: Typed, klass: PromptClass | None, n: int = 0) -> Event:
     """One prompt an enqueue: the queue and the attachment name it by when it was typed and by its words."""
     key = keys.queued(conversation.session_id, item.at_ms, item.words) if item.at_ms else ""
     klass = klass or PromptClass.QUEUED
-    body = {"text": wording.own_words(item.text, klass)}
+    body: dict[str, Any] = {"text": wording.own_words(item.text, klass)}
+    if item.images:
+        body["images"] = item.images
     return conversation.event(record, EventKind.PROMPT, body, key=key, n=n, klass=klass)
 
 
@@ -157,6 +159,11 @@ def _origin(origin: object) -> str | None:
 
 def _all_texts(blocks: list[dict[str, Any]]) -> str:
     return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+
+
+def _images(content: object) -> int:
+    blocks = content if isinstance(content, list) else []
+    return sum(isinstance(block, dict) and block.get("type") in ("image", "document") for block in blocks)
 
 
 def _texts(blocks: list[Any]) -> str:

@@ -23,6 +23,8 @@ class Typed:
     words: str
     sent: bool = False
     """Whether a record of its own has told it."""
+    images: int = 0
+    """Pasted with it, or all there is of it."""
 
 
 @dataclass(slots=True)
@@ -42,14 +44,15 @@ class Queue:
 
     def state(self) -> dict[str, Any]:
         """What JSON can hold of it."""
+        waiting = self.waiting[-_WAITING_KEPT:]
         return {
-            "queue": [[item.text, item.at_ms, item.words, item.sent] for item in self.waiting[-_WAITING_KEPT:]],
+            "queue": [[item.text, item.at_ms, item.words, item.sent, item.images] for item in waiting],
             "absorbed": [["", item.at_ms, item.words] for item in self.absorbed[-_PAST_KEPT:]],
             "awaited": self.awaited[-_PAST_KEPT:],
         }
 
-    def enqueue(self, text: str, at_ms: int) -> None:
-        self.waiting.append(Typed(text, at_ms, keys.words(text)))
+    def enqueue(self, text: str, at_ms: int, images: int = 0) -> None:
+        self.waiting.append(Typed(text, at_ms, keys.words(text), images=images))
 
     def take_back(self) -> None:
         """All of it went back into the edit box."""
@@ -104,7 +107,7 @@ class Queue:
         if place is None:
             return None
         item = self.waiting.pop(place)
-        return item if item.text else Typed(text, item.at_ms, words, item.sent)
+        return item if item.text else replace(item, text=text, words=words)
 
     def _moments(self, text: str, items: tuple[Typed, ...] | list[Typed]) -> list[int]:
         words = keys.words(text)

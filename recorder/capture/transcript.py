@@ -25,6 +25,8 @@ LONGEST_LINE = 256 * 1024 * 1024
 _BLANK = " \t\r\n\x00"
 _RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId|isSidechain|logicalParentUuid)":')
 _NOT_WHOLE = object()
+_TOLD_APART_BY = frozenset({"session_id", "cwd", "prompt_id", "keyed", "warm", "absorbed", "awaited"})
+"""Of a conversation's state: ids, hashes, and the folder, which names the project."""
 _RECORD_MARKS = frozenset({"uuid", "sessionId", "leafUuid", "messageId"})
 
 
@@ -55,18 +57,16 @@ class Chunk:
 
 
 def redacted(cursor: Cursor, redact: Callable[[Event], Event]) -> Cursor:
-    """The cursor as it may be stored: what waits in the client's queue was typed by a person, and titles tell of it."""
-    queue, titles = cursor.state.get("queue", []), cursor.state.get("titles", {})
-    texts = [item[0] for item in queue] + list(titles.values())
-    if not texts:
-        return cursor
-    carrier = Event("", EventKind.OTHER, "", 0, Source.TRANSCRIPT, {"texts": texts})
-    clean = iter(redact(carrier).body["texts"])
-    state = {
-        "queue": [[next(clean), *rest] for _, *rest in queue],
-        "titles": {sort: next(clean) for sort in titles},
-    }
-    return Cursor(cursor.offset, {**cursor.state, **state})
+    """The cursor as it may be stored: what waits in the client's queue was typed by a person, titles tell of it, and a
+    branch is a name that a person gave. What things are told apart by stays as it is."""
+    shown = {name: value for name, value in cursor.state.items() if name not in _TOLD_APART_BY}
+    waiting = shown.get("queue", [])
+    if waiting:
+        shown["queue"] = [text for text, *_ in waiting]
+    clean = dict(redact(Event("", EventKind.OTHER, "", 0, Source.TRANSCRIPT, shown)).body)
+    if waiting:
+        clean["queue"] = [[text, *rest] for text, (_, *rest) in zip(clean["queue"], waiting, strict=True)]
+    return Cursor(cursor.offset, {**cursor.state, **clean})
 
 
 def read(

@@ -287,6 +287,31 @@ PITFALLS = [
     ),
     Pitfall(24, "prompt of an image alone", [said([image()])], ["typed:  +1 images"]),
     Pitfall(
+        24,
+        "prompt of an image alone that was typed while Claude worked",
+        [
+            queue("enqueue", 1) | {"content": [image()]},
+            queue("remove", 2),
+            queue("enqueue", 3) | {"content": [text("like this"), image()]},
+            queue("remove", 4, "like this"),
+            attached(5, prompt=[image(), image()]),
+            queue("enqueue", 6) | {"content": [image()]},
+            queue("dequeue", 7),
+            said([image()], 8),
+            queue("enqueue", 9) | {"content": [image()]},
+            queue("popAll", 10),
+            queue("enqueue", 11) | {"content": [image()]},
+        ],
+        [
+            "queued:  +1 images",
+            "queued: like this +1 images",
+            "queued:  +2 images",
+            "typed:  +1 images",
+            "queued:  +1 images",
+        ],
+        {"queue_operation": 7},
+    ),
+    Pitfall(
         25,
         "several records a response, usage partial in the first",
         [
