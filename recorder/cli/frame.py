@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -94,6 +94,10 @@ class Desk:
             raise NotFound(f"there is no folder {project}")
         return found
 
+    def address_scope(self, project: Path | None, *, register: bool = False) -> Scope:
+        """The same for somebody who names a memory: a person finds there what nobody knows the project of, too."""
+        return replace(self.scope(project, register=register), undecided=not self.by_agent)
+
     def projects(self, meant: str | None = None) -> list[str | None]:
         """What a list is about: the project meant, None for every one; for Claude its own, or nothing outside one."""
         if not self.by_agent:
@@ -175,7 +179,7 @@ def guarded(run: Callable[[], Any]) -> int:
 
 
 def _failed(reason: str) -> int:
-    err.print(Text(f"recorder: {plain(reason)}"))
+    err.print(Text(f"recorder: {fence.line(reason)}"))
     return 1
 
 
@@ -188,6 +192,11 @@ def _reader_left() -> NoReturn:
 def plain(text: str) -> str:
     """Stored text as a terminal may show it: no control sequences, nothing invisible."""
     return fence.clean(text)
+
+
+def many(n: int, what: str, plural: str = "") -> str:
+    """How many of something: `1 file`, `2 files`."""
+    return f"{n:,} {what if n == 1 else plural or what + 's'}"
 
 
 def when(at_ms: int | None) -> str:

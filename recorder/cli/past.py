@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +19,12 @@ import typer
 from recorder.capture import literals, reading
 from recorder.capture.redact import Redactor
 from recorder.cli import past_told as told
-from recorder.cli.frame import Json, app, now_ms, only_a_person, plain, print_json, print_table, settings, when
+from recorder.cli.frame import Json, app, now_ms, only_a_person, out, plain, print_json, print_table, settings, when
 from recorder.cli.long import bar, stopping
 from recorder.errors import NotFound, StoreError
 from recorder.models import Source
 from recorder.store import runs
-from recorder.store.db import Connection, connect, connect_readonly, migrations, version
+from recorder.store.db import DISK_FULL, Connection, connect, connect_readonly, migrations, version
 from scripts.backfill import logs, sources, undoing
 from scripts.backfill.forecast import Outlook
 from scripts.backfill.taking import take
@@ -31,6 +32,7 @@ from worker.held import locked
 
 NICE = 10
 _AGO = re.compile(r"(\d{1,5})([dhw])")
+_NEVER_MS = 2**62
 _HOURS = {"h": 1, "d": 24, "w": 168}
 
 
@@ -42,6 +44,11 @@ class Wanted:
     since_ms: int | None
     project: Path | None
     limit: int | None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether there may be more than was asked for."""
+        return bool(self.paths or self.project) or self.since_ms is not None
 
     def asked(self) -> dict[str, Any]:
         return {
@@ -89,39 +96,39 @@ def _dry_run(wanted: Wanted, as_json: bool) -> None:
     found = settings()
     db = _look(found.db_path)
     outlook = Outlook(db, found, now_ms())
-    sought, chosen = _choose(wanted, outlook)
-    every = [log for session in chosen for log in session.logs]
-    with bar(outlook.unread_bytes(every)) as passed:
-        forecast = outlook.forecast(chosen, sought, passed)
+    choice = _choose(wanted, outlook)
+    with bar(outlook.unread_bytes(choice.logs)) as passed:
+        forecast = outlook.forecast(choice.sessions, choice.sought, passed)
+    beyond = None if forecast.total.files else _beyond(wanted, outlook, choice)
     going = runs.unfinished(db) if db is not None else None
-    left = [*sought.logs.left, *forecast.failed]
-    told.forecast(forecast, left, going, as_json)
+    left = [*choice.sought.logs.left, *forecast.failed]
+    told.forecast(forecast, left, going, beyond, as_json)
     _fail_if([one for one in left if one.failed])
 
 
 def _commit(wanted: Wanted, as_json: bool) -> None:
     found = settings()
-    with _alone(found.home):
+    with _alone(found.home), _room(found.home):
         os.nice(NICE)
         started = time.monotonic()
         at_ms = now_ms()
         db = connect(found.db_path)
         try:
             outlook = Outlook(db, found, at_ms)
-            sought, chosen = _choose(wanted, outlook)
-            every = [log for session in chosen for log in session.logs]
+            choice = _choose(wanted, outlook)
             run = runs.begin(db, wanted.asked(), at_ms)
             redactor = Redactor(found.capture, literals.of_home(found.home))
             reader = reading.Reader(db, at_ms, redactor.event, found, source=Source.BACKFILL, run_id=run.id)
-            with bar(outlook.unread_bytes(every)) as passed, stopping() as stop:
-                tally = take(reader, sought, every, passed, stop)
+            with bar(outlook.unread_bytes(choice.logs)) as passed, stopping() as stop:
+                tally = take(reader, choice.sought, choice.logs, passed, stop)
+            beyond = None if tally.files else _beyond(wanted, outlook, choice)
             result = told.result(db, run, tally, time.monotonic() - started)
             if not tally.stopped:
                 runs.end(db, run, result, now_ms())
         finally:
             db.close()
-    left = [*sought.logs.left, *tally.failed]
-    told.taken(result, left, as_json)
+    left = [*choice.sought.logs.left, *tally.failed]
+    told.taken(result, left, beyond, as_json)
     _fail_if(tally.stopped or [one for one in left if one.failed])
 
 
@@ -133,6 +140,8 @@ def _list_runs(as_json: bool) -> None:
         return
     rows = [(r["name"], r["state"], when(r["started_ms"]), when(r["ended_ms"]), r["events"], r["files"]) for r in found]
     print_table("", ("run", "state", "begun", "ended", "events", "files"), rows)
+    for name in (r["name"] for r in found if r["state"] == runs.HALF_UNDONE):
+        out.print(f"{name} is not taken back to its end: recorder backfill --undo {name} --commit goes on")
 
 
 def _undo(name: str, as_json: bool, *, commit: bool) -> None:
@@ -144,7 +153,7 @@ def _undo(name: str, as_json: bool, *, commit: bool) -> None:
     if not commit:
         told.undone(run, undoing.forecast(db, run), as_json, commit=False)
         return
-    with _alone(found.home):
+    with _alone(found.home), _room(found.home):
         db = connect(found.db_path)
         total = next(one["events"] for one in runs.listing(db) if one["name"] == name)
         with bar(total, "taking back", size=False) as passed, stopping() as stop:
@@ -165,10 +174,38 @@ def _alone(home: Path) -> Iterator[None]:
         yield
 
 
-def _choose(wanted: Wanted, outlook: Outlook) -> tuple[sources.Sought, list[logs.Session]]:
+@contextmanager
+def _room(home: Path) -> Iterator[None]:
+    """While the disk has room.
+
+    Raises: StoreError.
+    """
+    try:
+        yield
+    except DISK_FULL as error:
+        raise StoreError(
+            f"the disk of {home} is full ({error}): what was done stays; make room and run the same command again,"
+            " it goes on from here"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
     """What was found, and the sessions of it that are meant, in the order of taking."""
+
+    sought: sources.Sought
+    sessions: list[logs.Session]
+    others: list[logs.Session]
+
+    @property
+    def logs(self) -> list[logs.Log]:
+        return [log for session in self.sessions for log in session.logs]
+
+
+def _choose(wanted: Wanted, outlook: Outlook) -> _Choice:
     sought = sources.find(outlook.config, wanted.paths)
-    chosen = logs.sessions(sought.logs.logs, outlook.now_ms)
+    every = logs.sessions(sought.logs.logs, outlook.now_ms)
+    chosen = every
     if wanted.since_ms is not None:
         chosen = [session for session in chosen if session.changed_ms >= wanted.since_ms]
     if wanted.project is not None:
@@ -177,7 +214,18 @@ def _choose(wanted: Wanted, outlook: Outlook) -> tuple[sources.Sought, list[logs
         if meant is None:
             raise NotFound(f"{wanted.project} is of no project: name a folder that Claude Code worked in")
         chosen = [s for s in chosen if s.cwd is not None and outlook.project_id(s.id, s.cwd) == meant]
-    return sought, chosen[: wanted.limit]
+    meant_ids = {session.id for session in chosen}
+    others = [session for session in every if session.id not in meant_ids]
+    if wanted.limit is not None:
+        chosen = list(islice((s for s in chosen if outlook.is_unread(s, sought)), wanted.limit))
+    return _Choice(sought, chosen, others)
+
+
+def _beyond(wanted: Wanted, outlook: Outlook, choice: _Choice) -> int | None:
+    """How many unread sessions are not among those that were asked for; None where all there is was."""
+    if not wanted.is_part:
+        return None
+    return sum(outlook.is_unread(session, choice.sought) for session in choice.others)
 
 
 def _look(path: Path) -> Connection | None:
@@ -201,9 +249,13 @@ def _since(text: str | None) -> int | None:
     if ago := _AGO.fullmatch(text):
         return now_ms() - int(ago[1]) * _HOURS[ago[2]] * 3_600_000
     try:
-        return int(datetime.fromisoformat(text).timestamp() * 1000)
-    except (ValueError, OverflowError):
+        day = datetime.fromisoformat(text)
+    except ValueError:
         raise typer.BadParameter(f"--since {plain(text)}: a day like 2026-11-01, or so long ago like 30d") from None
+    try:
+        return int(day.timestamp() * 1000)
+    except (ValueError, OverflowError):  # beyond what the clock of this machine tells, in years 1 and 9999
+        return 0 if day.year < 1970 else _NEVER_MS
 
 
 def _fail_if(wrong: object) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from rich.text import Text
 
 from recorder.capture import ingest
-from recorder.cli.frame import err, out, plain, print_json, when
+from recorder.cli.frame import err, many, out, print_json, when
+from recorder.recall import fence
 from recorder.store import jobs, runs
 from recorder.store.db import Connection
 from scripts.backfill.forecast import DOLLARS_A_MILLION, PRICE, Forecast, Part
@@ -22,29 +23,32 @@ _COLUMNS = ["project", "sessions", "files", "prompts", "calls", "events", "unrea
 GO_ON = "stopped before the end: run the same command again to go on from here"
 
 
-def forecast(found: Forecast, left: Sequence[Left], going: runs.Run | None, as_json: bool) -> None:
-    """What a commit would bring. `going`: the run it would go on with."""
+def forecast(found: Forecast, left: Sequence[Left], going: runs.Run | None, beyond: int | None, as_json: bool) -> None:
+    """What a commit would bring. `going`: the run it would go on with. `beyond`: unread sessions nobody asked for,
+    where only a part was asked for and nothing of it is unread."""
     if as_json:
-        print_json(_forecast_json(found, left, going))
+        print_json(_forecast_json(found, left, going) | {"unread_beyond": beyond})
         return
     total = found.total
     if not total.files:
-        out.print("nothing of the past is unread")
+        out.print(_nothing(beyond, left))
         _tell_left(left)
         return
     parts = sorted(_parts(found), key=lambda each: -each[1].events)
     rows = [(name or "no project", *_row(part)) for name, part in parts]
     _print_wide([*rows, ("all", *_row(total))])
     out.print(
-        f"{_many(found.lines, 'line')} with {_many(found.records, 'record')}: {found.taken_in:,} would be taken in,"
+        f"{many(found.lines, 'line')} with {many(found.records, 'record')}: {found.taken_in:,} would be taken in,"
         f" {found.records - found.taken_in:,} are left out by rule (--json names the rules)"
     )
+    if found.known:
+        out.print(f"{many(found.known, 'more event')} would be known before: copies of what is counted or stored")
     if found.closed:
         out.print(f"events not to be taken in: {_rules(found.closed)}")
     if found.soon:
         out.print(
-            f"about to be deleted by age, and taken first: {_many(len(found.soon), 'session')},"
-            f" {_many(sum(len(session.logs) for session in found.soon), 'file')}"
+            f"about to be deleted by age, and taken first: {many(len(found.soon), 'session')},"
+            f" {many(sum(len(session.logs) for session in found.soon), 'file')}"
         )
     out.print(
         "distilling costs nothing with the built-in rules; a model would read about"
@@ -80,31 +84,31 @@ def result(db: Connection, run: runs.Run, tally: Tally, seconds: float) -> dict[
     }
 
 
-def taken(found: Mapping[str, Any], left: Sequence[Left], as_json: bool) -> None:
-    """What a commit brought, as `result` has it."""
+def taken(found: Mapping[str, Any], left: Sequence[Left], beyond: int | None, as_json: bool) -> None:
+    """What a commit brought, as `result` has it; `beyond` as for `forecast`."""
     if as_json:
-        print_json(dict(found) | _left_json(left))
+        print_json(dict(found) | {"unread_beyond": beyond} | _left_json(left))
         return
     events = found["events"]
     if found["files"]:
         since = f" since {_day(found['earliest_ms'])}" if found["earliest_ms"] else ""
         out.print(
-            f"read {_many(found['sessions'], 'session')} of {_many(found['projects'], 'project')}{since}"
-            f" ({_many(found['files'], 'file')}, {_size(found['bytes'])}) in {found['seconds']:.1f} s:"
-            f" {_many(events['new'], 'new event')}, {events['seen']:,} known before"
+            f"read {many(found['sessions'], 'session')} of {many(found['projects'], 'project')}{since}"
+            f" ({many(found['files'], 'file')}, {_size(found['bytes'])}) in {found['seconds']:.1f} s:"
+            f" {many(events['new'], 'new event')}, {events['seen']:,} known before"
         )
     else:
-        out.print("nothing of the past is unread")
+        out.print(_nothing(beyond, left))
     if events["left_out"]:
         out.print(f"events not to be taken in: {_rules(events['left_out'])}")
     for problem in found["problems"][:PROBLEMS_SHOWN]:
-        err.print(Text(f"note: {plain(problem)}"))
+        err.print(Text(fence.line(f"note: {problem}")))
     if len(found["problems"]) > PROBLEMS_SHOWN:
         err.print(f"note: {len(found['problems']) - PROBLEMS_SHOWN} more notes, see --json")
     if found["stopped"]:
         out.print(GO_ON)
     elif found["files"]:
-        waiting = _many(found["waiting"], "turn")
+        waiting = many(found["waiting"], "turn")
         out.print(
             f"{waiting} to be distilled by the worker, behind all that is live, or by recorder drain at once;"
             f" recorder backfill --undo {found['run']} takes all of it back"
@@ -119,15 +123,15 @@ def undone(run: runs.Run, found: Undone, as_json: bool, *, commit: bool) -> None
         return
     would = "" if commit else "would be "
     out.print(
-        f"{run.name}: {_many(found.events, 'event')} of {_many(found.files, 'file')} {would}taken back,"
-        f" with {_many(found.sessions, 'session')}"
+        f"{run.name}: {many(found.events, 'event')} of {many(found.files, 'file')} {would}taken back,"
+        f" with {many(found.sessions, 'session')}"
     )
     if found.seen:
-        out.print(f"{_many(found.seen, 'event')} somebody else saw too: kept")
+        out.print(f"{many(found.seen, 'event')} somebody else saw too: kept")
     if found.kept:
-        out.print(f"{_many(found.kept, 'event')} that what you wrote, approved or pinned stands on: kept")
+        out.print(f"{many(found.kept, 'event')} that what you wrote, approved or pinned stands on: kept")
     for name in found.memories:
-        out.print(Text(f"{would}hidden, for nothing is left that it stands on: {plain(name)}"))
+        out.print(Text(f"{would}hidden, for nothing is left that it stands on: {fence.line(name)}"))
     if found.stopped:
         out.print(GO_ON)
     elif not commit:
@@ -136,7 +140,7 @@ def undone(run: runs.Run, found: Undone, as_json: bool, *, commit: bool) -> None
 
 def _print_wide(rows: Sequence[Sequence[object]]) -> None:
     """A row a line, however narrow the terminal: numbers that are folded cannot be compared."""
-    cells = [_COLUMNS, *([plain(str(cell)) for cell in row] for row in rows)]
+    cells = [_COLUMNS, *([fence.line(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for name, *numbers in cells:
         aligned = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
@@ -170,6 +174,7 @@ def _forecast_json(found: Forecast, left: Sequence[Left], going: runs.Run | None
         "taken": found.taken_in,
         "left_out": dict(found.left_out),
         "events_left_out": dict(found.closed),
+        "events_known": found.known,
         "problems": found.problems,
         "projects": [{"project": name, **_part_json(part)} for name, part in _parts(found)],
         "about_to_be_deleted": [str(log.path) for session in found.soon for log in session.logs],
@@ -208,15 +213,19 @@ def _left_json(left: Iterable[Left]) -> dict[str, Any]:
 
 def _tell_left(left: Iterable[Left]) -> None:
     for one in left:
-        err.print(Text(f"{'failed' if one.failed else 'not read'}: {plain(as_text(one.path))} {plain(one.why)}"))
+        err.print(Text(fence.line(f"{'failed' if one.failed else 'not read'}: {as_text(one.path)} {one.why}")))
+
+
+def _nothing(beyond: int | None, left: Iterable[Left]) -> str:
+    """That nothing came, as far as that is known."""
+    meant = "the past" if beyond is None else "what was asked for"
+    readable = " that can be read" if any(one.failed for one in left) else ""
+    more = f", but {many(beyond, 'session')} beyond it {'is' if beyond == 1 else 'are'}" if beyond else ""
+    return f"nothing of {meant}{readable} is unread{more}"
 
 
 def _rules(counted: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {rule}" for rule, n in sorted(counted.items()))
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _size(size_bytes: int) -> str:

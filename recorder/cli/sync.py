@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from recorder import claude_auto, redaction
-from recorder.cli.frame import Json, app, desk, err, only_a_person, out, plain, print_json
+from recorder.cli.frame import Json, app, desk, err, many, only_a_person, out, print_json
 from recorder.errors import RecorderError
+from recorder.recall import fence
 
 
 @app.command()
@@ -21,10 +22,17 @@ def sync(as_json: Json = False) -> None:
         print_json(report.as_json())
         return
     for problem in report.problems:
-        err.print(Text(f"warning: {plain(problem)}"))
+        err.print(Text(f"warning: {fence.line(problem)}"))
     for path, lines in report.beyond_files.items():
-        err.print(Text(f"warning: {plain(path)}: {lines} lines are beyond what Claude loads; recall has them"))
+        beyond = f"{many(lines, 'line')} {'is' if lines == 1 else 'are'} beyond what Claude loads"
+        err.print(Text(f"warning: {fence.line(path)}: {beyond}; recall has {'it' if lines == 1 else 'them'}"))
+    for note in claude_auto.undecided(report.undecided):
+        err.print(Text(f"note: {note}"))
+    if report.paused:
+        wait = "waits" if report.paused == 1 else "wait"
+        err.print(Text(f"note: {many(report.paused, 'file')} {wait} until recording goes on: `recorder resume`"))
     out.print(
-        f"{report.files} files: {report.created} memories created, {report.changed} changed,"
-        f" {report.unchanged} unchanged, {report.pruned} pruned, {report.restored} restored, {report.findings} findings"
+        f"{many(report.files, 'file')}: {many(report.created, 'memory', 'memories')} created,"
+        f" {report.changed} changed, {report.unchanged} unchanged, {report.pruned} pruned, {report.restored} restored,"
+        f" {many(report.findings, 'finding')}, {report.refused} refused"
     )

@@ -6,6 +6,7 @@ Layout seen in clients 1.0 to 2.1.220: `projects/<slug>/<session>.jsonl`, agents
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -24,14 +25,23 @@ CLEANUP_DAYS = 30
 """`cleanupPeriodDays` where no settings say otherwise (https://code.claude.com/docs/en/settings)."""
 
 HEAD_BYTES = 4 * 1024 * 1024
-HEAD_LINES = 400
 """So far into a file its first record and its first folder are looked for."""
+FOREIGN_LINES = 400
+"""So many lines that are no record of Claude Code's speak against a file, where none is."""
 
 DAY_MS = 86_400_000
+
+# A link that leads to itself does so tomorrow too, and a file in a folder's place is none: nothing is missed.
+_FOR_EVER = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 _OTHER_FOLDERS = frozenset({"tool-results", "memory"})
 _JOURNAL = "journal.jsonl"
 _MARKS = frozenset({"uuid", "sessionId", "leafUuid", "messageId"})
+# Without any of the marks they are Claude Code's too, where nothing else stands in the file (clients 2.0 to 2.1.220).
+_UNMARKED = frozenset(
+    "mode permission-mode summary ai-title custom-title agent-name pr-link last-prompt queue-operation"
+    " file-history-snapshot file-history-delta".split()
+)
 _SESSION_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
@@ -61,7 +71,7 @@ def _files(tops: list[tuple[Path, Path]], paths: Sequence[Path]) -> Iterator[tup
     """Every file that may be a transcript, or a place that cannot be looked into. Given config folders join `tops`."""
     if not paths:
         for _, projects in tops:
-            if projects.is_dir():
+            if _is_there(projects):
                 yield from _below(projects)
         return
     for given in paths:
@@ -89,24 +99,40 @@ def _below(top: Path) -> Iterator[tuple[Path, Left | None]]:
                 continue
             seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
-                names = sorted(entry.name for entry in entries)
+                entered = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            yield folder, Left(folder, f"cannot be opened: {error.strerror}")
+            failed = error.errno not in _FOR_EVER and not (error.errno == errno.ENOENT and folder.is_symlink())
+            yield folder, Left(folder, f"cannot be opened: {error.strerror}", failed)
             continue
         below = []
-        for name in names:
-            path = folder / name
-            if os.path.isdir(path):
-                below += [path] if name not in _OTHER_FOLDERS else []
-            elif name.endswith(".jsonl") and name != _JOURNAL:
+        for entry in entered:
+            path = folder / entry.name
+            try:
+                is_folder = entry.is_dir()
+            except OSError:  # a link: what is wrong with it is said of a transcript alone
+                is_folder = False
+            if is_folder:
+                below += [path] if entry.name not in _OTHER_FOLDERS else []
+            elif entry.name.endswith(".jsonl") and entry.name != _JOURNAL:
                 yield path, None
         waiting += reversed(below)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is something, or nobody can say."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _log(path: Path, folders: Sequence[Path]) -> Log | Left:
     """What the first records of a file say of it."""
     if as_text(path) != str(path):
-        return Left(path, "has a name that is not UTF-8", failed=True)
+        return Left(path, "has a name that is not UTF-8")
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -118,7 +144,7 @@ def _log(path: Path, folders: Sequence[Path]) -> Log | Left:
         # A link that leads nowhere leads nowhere tomorrow too: nothing is missed.
         return Left(path, "is a link that leads nowhere") if path.is_symlink() else Left(path, "is gone", failed=True)
     except OSError as error:
-        return Left(path, f"cannot be read: {error.strerror}", failed=True)
+        return Left(path, f"cannot be read: {error.strerror}", failed=error.errno not in _FOR_EVER)
     if not head.known:
         return Left(path, "holds no record of Claude Code")
     changed_ms = status.st_mtime_ns // 1_000_000
@@ -139,31 +165,47 @@ class _Head:
     known: bool = False
     session_id: str | None = None
     cwd: str | None = None
+    unmarked: int = 0
+    foreign: int = 0
 
-    def see(self, record: dict[str, Any]) -> None:
-        self.known = self.known or _is_ours(record)
+    def see(self, record: dict[str, Any] | None) -> None:
+        """A record, or None for a line that holds none."""
+        if record is None:
+            self.foreign += 1
+            return
+        ours = _is_ours(record)
+        unmarked = not ours and record.get("type") in _UNMARKED
+        self.known = self.known or ours
+        self.unmarked += unmarked
+        self.foreign += not (ours or unmarked)
         self.session_id = self.session_id or _text(record, "sessionId")
         self.cwd = self.cwd or _text(record, "cwd")
+
+    @property
+    def whole(self) -> bool:
+        return self.known and self.cwd is not None and self.session_id is not None
+
+    @property
+    def strange(self) -> bool:
+        return not self.known and self.foreign >= FOREIGN_LINES
 
 
 def _head(path: Path) -> _Head:
     head = _Head()
-    read = whole = 0
+    read = 0
     with path.open("rb") as file:
-        for _ in range(HEAD_LINES):
-            line = file.readline(HEAD_BYTES)
+        while read < HEAD_BYTES and not (head.whole or head.strange) and (line := file.readline(HEAD_BYTES)):
             read += len(line)
-            for record in _records(line):
-                whole += 1
-                head.see(record)
-            if (head.known and head.cwd and head.session_id) or not line or read >= HEAD_BYTES:
+            if read >= HEAD_BYTES and not line.endswith(b"\n"):
                 break
-        # One record of more than that is no sign of another tool.
-        head.known = head.known or (not whole and read >= HEAD_BYTES)
+            if line.strip(b" \t\r\n\x00"):
+                head.see(_record(line))
+    # One record of more than that is no sign of another tool, and neither are records that only Claude Code writes.
+    head.known = head.known or (not head.foreign and (head.unmarked > 0 or read >= HEAD_BYTES))
     return head
 
 
-def _records(line: bytes) -> list[dict[str, Any]]:
+def _record(line: bytes) -> dict[str, Any] | None:
     """The record of a line, or the first of several on one."""
     try:
         value = lenient.loads(line)
@@ -171,8 +213,8 @@ def _records(line: bytes) -> list[dict[str, Any]]:
         try:
             value, _ = lenient.decode(lenient.text_of(line).strip(" \t\r\n\x00"))
         except ValueError:
-            return []
-    return [value] if isinstance(value, dict) else []
+            return None
+    return value if isinstance(value, dict) else None
 
 
 def _is_ours(record: dict[str, Any]) -> bool:

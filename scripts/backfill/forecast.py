@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from recorder.capture import project, reading
+from recorder.capture import ingest, project, reading
 from recorder.capture.transcript import Chunk
 from recorder.config import Config
 from recorder.gate import strings
 from recorder.models import Event, EventKind, PromptClass, Source
-from recorder.store import projects, sessions
+from recorder.store import denials, projects, sessions
 from recorder.store.db import Connection, blank
+from scripts.backfill.known import Known
 from scripts.backfill.logs import Left, Log, Session, failure
 from scripts.backfill.sources import Sought
 from scripts.backfill.taking import is_final
@@ -59,6 +60,8 @@ class Forecast:
     taken_in: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     closed: Counter[str] = field(default_factory=Counter)
+    known: int = 0
+    """Events that are in the store, or stand in more than one of the files."""
     characters: int = 0
     soon: list[Session] = field(default_factory=list)
     """Sessions whose files are deleted by age, soon or overdue."""
@@ -86,12 +89,14 @@ class Outlook:
     config: Config
     now_ms: int
     _bindings: Connection = field(default_factory=blank)
+    _known: Known = field(init=False)
     _projects: dict[tuple[str, str | None], str | None] = field(default_factory=dict)
     _first_cwd: dict[str, str | None] = field(default_factory=dict)
     _stored: dict[str, sessions.Session | None] = field(default_factory=dict)
     _paused: list[tuple[str | None, int, int | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._known = Known(self.db)
         if self.db is not None:
             projects.copy(self.db, self._bindings)
             self._paused = sessions.paused(self.db)
@@ -100,10 +105,29 @@ class Outlook:
         """How much of the files was not read yet; nothing of one that cannot be opened."""
         return sum(max(0, log.size_bytes - self._place(log).cursor.offset) for log in logs)
 
+    def is_unread(self, session: Session, sought: Sought) -> bool:
+        """Whether a commit would read on in a file of the session, or fail at it."""
+        return any(self._goes_on(log, sought.reads[log.path]) for log in session.logs)
+
+    def _goes_on(self, log: Log, read: reading.Read) -> bool:
+        place = self._place(log)
+        final = is_final(log, self.config, self.now_ms)
+        try:
+            log.path.stat()
+            chunk = read(
+                log.path, place.cursor, open_calls=place.calls, source=Source.BACKFILL, final=final, limit_bytes=1
+            )
+        except Exception:  # said where it is read
+            return True
+        return chunk.cursor.offset != place.cursor.offset or bool(chunk.events)
+
     def project_id(self, session_id: str, cwd: str | None) -> str | None:
         """The project that a folder of a session belongs to, as ingest has it: a plain folder is one when the session
         starts there."""
         first_cwd = self._first(session_id, cwd)
+        stored = self._session(session_id)
+        if cwd is None and stored is not None and stored.project_id is not None:
+            return stored.project_id
         cwd = cwd or first_cwd
         if cwd is None:
             return None
@@ -149,16 +173,27 @@ class Outlook:
             forecast.taken_in += chunk.taken
             forecast.left_out += chunk.skipped
             forecast.problems += chunk.problems
-            for event in chunk.events:
-                self._see_event(forecast, event)
+            self._see_events(forecast, ingest.dated(chunk.events, self.now_ms))
             passed(size)
 
-    def _see_event(self, forecast: Forecast, event: Event) -> None:
+    def _see_events(self, forecast: Forecast, batch: Sequence[Event]) -> None:
+        for event in batch:  # what stands before the first folder of its session is of that folder too
+            self._first(event.session_id, event.cwd)
+        forgotten = denials.forgotten(self.db, batch) if self.db is not None else set()
+        opened: list[Event] = []
+        for event in batch:
+            rule = self._closed_to(event, forgotten)
+            if rule is None:
+                opened.append(event)
+            else:
+                forecast.closed[rule] += 1
+        before = forecast.total.events
+        for event in self._known.new(opened):
+            self._see_new(forecast, event)
+        forecast.known += len(opened) - (forecast.total.events - before)
+
+    def _see_new(self, forecast: Forecast, event: Event) -> None:
         project_id = self.project_id(event.session_id, event.cwd)
-        rule = self._closed_to(event, project_id)
-        if rule is not None:
-            forecast.closed[rule] += 1
-            return
         forecast.by_project.setdefault(project_id, Part()).see(event)
         forecast.total.see(event)
         most = self.config.capture.text_head + self.config.capture.text_tail
@@ -194,12 +229,14 @@ class Outlook:
             self._stored[session_id] = sessions.get(self.db, session_id) if self.db is not None else None
         return self._stored[session_id]
 
-    def _closed_to(self, event: Event, project_id: str | None) -> str | None:
-        """The rule by which an event is not taken in, as ingest has it: its session was off, or recording paused."""
+    def _closed_to(self, event: Event, forgotten: Collection[str]) -> str | None:
+        """The rule by which an event is not taken in, as ingest has it: its session was off, recording was paused, or
+        it was forgotten."""
         stored = self._session(event.session_id)
         if stored is not None and stored.off:
             return "off"
+        project_id = self.project_id(event.session_id, event.cwd) if self._paused else None
         for paused_id, from_ms, until_ms in self._paused:
             if paused_id in (None, project_id) and from_ms <= event.at_ms < (until_ms or event.at_ms + 1):
                 return "paused"
-        return None
+        return "forgotten" if event.key in forgotten else None

@@ -155,8 +155,8 @@ def test_a_name_that_is_no_text_ends_nothing(past: Past) -> None:
         file.writelines(json.dumps(line) + "\n" for line in past.records(2))
     for words in ([], ["--commit"]):
         said = past.terminal.run("backfill", *words, "--json")
-        assert said.code == 1 and said.json["sessions"] == 1
-        assert [one["why"] for one in said.json["failed"]] == ["has a name that is not UTF-8"]
+        assert said.code == 0 and said.json["failed"] == []
+        assert [one["why"] for one in said.json["not_read"]] == ["has a name that is not UTF-8"]
     assert "\\udcff/log.jsonl has a name" in past.terminal.run("backfill").err
 
 

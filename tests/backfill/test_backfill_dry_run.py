@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_what_is_about_to_be_deleted_by_age_comes_first_and_oldest_first(past: P
     assert [Path(path).stem for path in found["about_to_be_deleted"]] == [session_id(n) for n in (2, 5, 3)]
     assert "taken first: 3 sessions, 3 files" in past.terminal.run("backfill").out
     order = []
-    while past.commit("--limit", str(len(order) + 1))["files"]:
+    while past.commit("--limit", "1")["files"]:
         db = past.terminal.db()
         order += [s.id for s in sessions.listing(db) if s.id not in order]
         db.close()
@@ -118,19 +119,44 @@ def test_what_lies_beside_transcripts_is_left_alone(past: Past) -> None:
     assert (found["files"], found["not_read"]) == (1, [])
 
 
-def test_a_loop_of_links_and_a_closed_folder_are_named_and_no_error(past: Past) -> None:
+def test_links_that_lead_round_are_named_and_no_error(past: Past) -> None:
     past.session(1)
     slug = past.claude / "projects" / "-home-user-project"
     (slug / "loop").symlink_to(past.claude / "projects")
-    closed = past.claude / "projects" / "-closed"
-    closed.mkdir(mode=0)
+    (slug / "self.jsonl").symlink_to("self.jsonl")
     said = past.terminal.run("backfill", "--json")
-    closed.chmod(0o700)
     assert said.code == 0 and said.json["files"] == 1
     why = {Path(one["path"]).name: one["why"] for one in said.json["not_read"]}
     assert why["loop"] == "leads to a folder that is read already"
-    if os.geteuid():
-        assert why["-closed"].startswith("cannot be opened")
+    assert why["self.jsonl"].startswith("cannot be read: ")
+
+
+@pytest.mark.parametrize("words", [[], ["--commit"]])
+@pytest.mark.parametrize("which", ["projects", "projects/-closed", "."])
+def test_a_folder_that_cannot_be_opened_is_a_failure_that_is_named(past: Past, which: str, words: list[str]) -> None:
+    if not os.geteuid():
+        pytest.skip("nothing is closed to root")
+    closed = past.claude / which
+    closed.mkdir(exist_ok=True)
+    closed.chmod(0)
+    said = past.terminal.run("backfill", *words)
+    closed.chmod(0o700)
+    assert said.code == 1
+    assert "nothing of the past that can be read is unread" in said.out
+    assert "cannot be opened" in said.err and str(past.claude / "projects") in said.err.replace("\n", "")
+
+
+@pytest.mark.parametrize("words", [[], ["--commit"]])
+def test_a_folder_that_lies_too_deep_is_a_failure_that_is_named(past: Past, words: list[str], monkeypatch: Any) -> None:
+    deep = past.claude / "projects"
+    for _ in range(20):
+        monkeypatch.chdir(deep)
+        os.mkdir("x" * 250)
+        deep = Path("x" * 250)
+    monkeypatch.chdir(past.project)
+    said = past.terminal.run("backfill", *words)
+    assert said.code == 1 and "cannot be opened: File name too long" in said.err
+    assert "nothing of the past that can be read is unread" in said.out
 
 
 def test_a_file_named_twice_or_by_a_link_is_one_file(past: Past) -> None:

@@ -229,3 +229,79 @@ def test_an_undo_says_what_went_and_what_stayed(past: Past) -> None:
     assert f"{run}: 3 events of 1 file would be taken back, with 1 session" in said
     assert "would be hidden" in said and "nothing was written" in said
     assert f"{run}: 3 events of 1 file taken back" in past.terminal.run("backfill", "--undo", run, "--commit").out
+
+
+def shown(past: Past) -> list[tuple[str, ...]]:
+    """What memories say, under which key and with which trust."""
+    names = ("namespace", "key", "kind", "value", "trust")
+    return sorted(tuple(memory[name] for name in names) for memory in past.terminal.ok("list", "--limit", "500"))
+
+
+def test_what_an_undo_hid_is_there_again_when_it_is_brought_in_again(past: Past) -> None:
+    past.session(1, days_old=9.0, said="Always run the tests with tox")
+    past.session(2, days_old=5.0, said=f"{RULE}.")
+    past.session(3, days_old=3.0, said=PREFERENCE)
+    for n, command in ((4, "make test"), (5, "make test"), (6, "make lint")):  # what two sessions saw is verified
+        lines = past.records(n, days_old=2.0)
+        for line in lines:
+            for block in line["message"]["content"] if isinstance(line["message"]["content"], list) else ():
+                block.get("input", {}).update(command=command)
+        path = past.claude / "projects" / "-x" / f"{session_id(n)}.jsonl"
+        write(path, lines, changed_ms=NOW_MS - 2 * DAY_MS)
+    run = past.commit()["run"]
+    past.terminal.ok("drain")
+    (gone,) = [m for m in past.terminal.ok("list") if "uv" in m["value"]]
+    past.terminal.ok("delete", gone["namespace"], gone["key"])
+    before = shown(past)
+    assert {trust for *_, trust in before} == {"verified", "candidate"} and len(before) >= 3
+    for _ in range(2):
+        undo(past, run)
+        assert shown(past) == []
+        run = past.commit()["run"]
+        past.terminal.ok("drain")
+        assert shown(past) == before
+    assert gone["value"] in preferences(past, "--deleted")
+    assert past.terminal.ok("audit", "verify")["state"] == "pass"
+
+
+def event_ids(past: Past) -> set[int]:
+    db = past.terminal.db()
+    try:
+        return {event_id for (event_id,) in db.execute("select id from events")}
+    finally:
+        db.close()
+
+
+@pytest.mark.parametrize("how", ["undo", "forget"])
+def test_the_name_of_an_event_that_is_gone_never_names_another(past: Past, how: str) -> None:
+    past.session(1, said=f"{RULE}.")
+    run = past.commit()["run"]
+    past.terminal.ok("drain")
+    first = event_ids(past)
+    if how == "undo":
+        undo(past, run)
+    else:
+        for event_id in sorted(first):
+            past.terminal.ok("forget", "--event", f"e{event_id}", "--yes")
+    assert event_ids(past) == set()
+    past.session(2)
+    past.commit()
+    past.terminal.ok("remember", "project", "port", "The port is 8080")
+    second = event_ids(past)
+    assert second and min(second) > max(first)
+
+
+def test_an_undo_that_was_stopped_is_listed_as_half_done(past: Past) -> None:
+    past.session(1, turns=BATCH // 2)
+    name = past.commit()["run"]
+    db = past.terminal.db()
+    run = runs.find(db, name)
+    assert run is not None
+    told: list[int] = []
+    take_back(db, run, NOW_MS, told.append, lambda: bool(told))
+    db.close()
+    assert [one["state"] for one in past.terminal.ok("backfill", "--runs")] == ["half undone"]
+    assert f"recorder backfill --undo {name} --commit goes on" in past.terminal.run("backfill", "--runs").out
+    undo(past, name)
+    assert [one["state"] for one in past.terminal.ok("backfill", "--runs")] == ["undone"]
+    assert "goes on" not in past.terminal.run("backfill", "--runs").out
