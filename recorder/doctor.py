@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recorder import embed, install, worker_socket
+from recorder import claude_auto, embed, install, worker_socket
 from recorder.capture import spool
 from recorder.config import Config
 from recorder.errors import RecorderError, SettingsError, WorkerUnavailable
@@ -95,7 +95,12 @@ def claude_memory(db: Connection) -> dict[str, Any]:
     """What the last sync of Claude's own memory files did; `last_sync_ms` is None before the first."""
     last = claude_files.last_report(db) or {}
     counts = {name: last.get(name, 0) for name in ("files", "created", "changed", "pruned", "beyond_limit")}
-    return {"last_sync_ms": last.get("at_ms"), **counts, "problems": len(last.get("problems", ()))}
+    return {
+        "last_sync_ms": last.get("at_ms"),
+        **counts,
+        "undecided": claude_files.undecided_files(db),
+        "problems": len(last.get("problems", ())),
+    }
 
 
 def stuck(db: Connection, config: Config, now_ms: int) -> str | None:
@@ -341,7 +346,7 @@ def _claude_memory(db: Connection, room: Room) -> list[Check]:
     if last is None:
         return []
     beyond = [f"{path}: Claude does not load {n} of its lines; recall does" for path, n in last["beyond_files"].items()]
-    said = [*beyond, *last["problems"]]
+    said = [*claude_auto.undecided(claude_files.undecided_files(db)), *beyond, *last["problems"]]
     if said and room.environ.get("CLAUDECODE"):  # the paths are of every project
         said = [f"{len(said)} notes on memory files: a person sees them"]
     return [Check("claude memory", "note", text) for text in said[:5]]

@@ -6,6 +6,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
+def undecided(files: int) -> list[str]:
+    """What a person is to know of files whose project nobody knows; nothing where there are none."""
+    if not files:
+        return []
+    said = "1 memory file is" if files == 1 else f"{files} memory files are"
+    return [
+        f"{said} undecided, as nobody knows the project: `recorder list --undecided` shows them to you alone; begin a"
+        " session in the project once, or `recorder projects alias DIR PROJECT`, and the next sync gives them to it"
+    ]
+
+
 @dataclass(slots=True)
 class Report:
     """What one sync did. Files are counted as they lie there, all else in memories."""

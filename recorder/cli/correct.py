@@ -64,7 +64,7 @@ def forget(
     if bool(numbers) == bool(namespace) or bool(namespace) != bool(key):
         raise typer.BadParameter("give NAMESPACE and KEY of a memory, or --event e12")
     with desk() as here:
-        scope = here.scope(project)
+        scope = here.address_scope(project)
         writer = here.writer(scope)
         where = address(scope, namespace) if namespace else ""
         try:

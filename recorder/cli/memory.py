@@ -6,7 +6,7 @@ import difflib
 import json
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -223,12 +223,14 @@ def remember(
     from_ms, from_precision = _date("--valid-from", valid_from)
     to_ms, to_precision = _date("--valid-to", valid_to)
     with desk() as here:
-        scope = here.scope(project, register=True)
+        scope = here.address_scope(project, register=True)
         person = here.channel is Channel.PERSON
         where = address(scope, namespace)
         there = memories.find(here.db, where, key)
         if there is not None and not memories.visible(here.db, there, scope):
             there = None
+        if there is not None and there.project_id is None and scopes.within(where, "claude"):
+            scope = replace(scope, project_id=None)  # what is said of it is no more of this project than it is
         outcome = gate.tell(
             here.db,
             Proposal(
@@ -290,7 +292,7 @@ def standing(
 
     Raises: NotFound.
     """
-    scope = here.scope(project)
+    scope = here.address_scope(project)
     where = address(scope, namespace)
     memory = memories.find(here.db, where, key)
     if (
@@ -343,12 +345,19 @@ def list_memories(
     trust: Annotated[Trust | None, typer.Option("--trust")] = None,
     kind: Annotated[MemoryKind | None, typer.Option("--kind")] = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="The deleted ones.")] = False,
+    undecided: Annotated[
+        bool, typer.Option("--undecided", help="Those of Claude's own files of which nobody knows the project.")
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", min=1)] = 50,
     as_json: Json = False,
 ) -> None:
     """List the memories of this project and of the person."""
+    if undecided:
+        only_a_person("sees what belongs to no project")
     with desk() as here:
-        found = memories.listing(here.db, here.scope(project), trust=trust, kind=kind, deleted=deleted, limit=limit)
+        found = memories.listing(
+            *(here.db, here.scope(project)), trust=trust, kind=kind, deleted=deleted, undecided=undecided, limit=limit
+        )
         if as_json:
             print_json([asdict(memory) for memory in found])
             return
@@ -440,7 +449,7 @@ def _cited(event: StoredEvent, quote: str, scope: Scope) -> dict[str, Any]:
 def change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project: Path | None, as_json: bool) -> None:
     """Let the gate do one thing to one memory, and tell what came of it."""
     with desk() as here:
-        scope = here.scope(project)
+        scope = here.address_scope(project)
         where = address(scope, namespace)
         _tell(here, scope, verb(here.db, where, key, here.writer(scope)), as_json)
 

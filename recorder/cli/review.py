@@ -121,10 +121,19 @@ def _decide(here: Desk, item: Item, decision: Decision) -> Done:
     looked_at = [side.digest for side in (item.old, item.new) if side is not None]
     if decision.digest and decision.digest not in looked_at:
         raise Conflict(f"{item.id} says something else by now: read it again")
-    writer = replace(here.writer(item.scope), now_ms=now_ms())
-    if item.id.startswith("f"):
-        return _settled(here.db, item, decision, writer)
-    return _of_memory(here.db, item, decision, writer)
+    lone = _is_undecided(here.db, item)
+    scope = Scope(None, undecided=True) if lone else item.scope
+    writer = replace(here.writer(scope), now_ms=now_ms())
+    decide = _settled if item.id.startswith("f") else _of_memory
+    done = decide(here.db, item, decision, writer)
+    return replace(done, reached=None) if lone else done
+
+
+def _is_undecided(db: Connection, item: Item) -> bool:
+    """Whether it is about a file of Claude's whose project nobody knows: recall says nothing of it to anybody."""
+    namespace, _, key = item.old.address.partition("/") if item.old is not None else ("", "", "")
+    memory = memories.find(db, namespace, key) if namespace.startswith("claude.") else None
+    return memory is not None and memory.project_id is None
 
 
 def _settled(db: Connection, item: Item, decision: Decision, writer: gate.Writer) -> Done:

@@ -67,6 +67,24 @@ def test_the_command_syncs_without_a_worker_and_says_what_claude_does_not_load(
     assert "Line 238 is about animal238" in found.stdout
 
 
+def test_what_there_is_one_of_is_said_so(db: Connection, config: Config, place: tuple[Path, str]) -> None:
+    (place[0] / "MEMORY.md").unlink()
+    said = cli(config, "sync").stdout
+    assert "1 file: 1 memory created" in said and "0 findings" in said
+    (place[0] / "MEMORY.md").write_text("- One line\n" + "\n" * 198 + "- One more\n- The last one\n")
+    assert "1 line is beyond" in cli(config, "sync").stderr
+
+
+def test_the_command_says_what_waits_for_a_pause_to_end(
+    db: Connection, config: Config, place: tuple[Path, str]
+) -> None:
+    assert cli(config, "pause").returncode == 0
+    done = cli(config, "sync")
+    assert "0 memories created" in done.stdout and "2 files wait until recording goes on" in done.stderr
+    assert cli(config, "resume").returncode == 0
+    assert "239 memories created" in cli(config, "sync", RECORDER_OFF="1").stdout
+
+
 def test_only_a_person_syncs(db: Connection, config: Config, place: tuple[Path, str]) -> None:
     done = cli(config, "sync", CLAUDECODE="1")
     assert done.returncode == 1 and "only a person" in done.stderr
@@ -97,7 +115,7 @@ def test_status_says_when_the_last_sync_was_and_what_it_did(
     (place[0] / "MEMORY.md").write_text("- Line 1 is about animal1 again\n- Line 2 is about animal2\n")
     report = run(db, config)
     assert (report.files, report.created, report.changed, report.pruned) == (1, 1, 0, 238)
-    done = {"files": 1, "created": 1, "changed": 0, "pruned": 238, "beyond_limit": 0, "problems": 0}
+    done = {"files": 1, "created": 1, "changed": 0, "pruned": 238, "beyond_limit": 0, "undecided": 0, "problems": 0}
     assert numbers() == {"last_sync_ms": report.at_ms, **done}
     assert "last sync" in cli(config, "status").stdout
     with client(config) as asking:
