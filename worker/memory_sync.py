@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from recorder import claude_auto, gate
 from recorder.config import Config
-from recorder.store import sessions
-from recorder.store.db import Connection, connect
+from recorder.store.db import connect
 from worker.watch import FolderWatch
 
 logger = logging.getLogger(__name__)
@@ -19,9 +19,10 @@ logger = logging.getLogger(__name__)
 POLL_S = 60.0
 DEBOUNCE_S = 1.0
 
-# Every watch is an inotify instance, of which a user has 128 in all (inotify(7), max_user_instances): those folders are
-# watched that were worked in last, the poll looks at the others.
-MOST_WATCHED = 16
+# A watch is a thread, and before watchdog 7 an inotify instance too, of which a user has 128 in all (inotify(7),
+# max_user_instances): those are watched that were worked in last, the poll looks at the others.
+MOST_FOLDERS = 16
+MOST_PROJECTS = 24
 
 
 @dataclass(slots=True)
@@ -67,13 +68,10 @@ class MemorySync:
             watch.stop()
 
     def _once(self, watch: FolderWatch) -> None:
-        watch.follow(self._folders())
+        watch.follow(*_watched(self.config.claude_dirs))
         db = connect(self.config.db_path)
         try:
-            now_ms = self.clock_ms()
-            if _paused(db, now_ms):
-                return
-            report = claude_auto.sync(db, self.config, now_ms, self.redact, wait_s=0)
+            report = claude_auto.sync(db, self.config, self.clock_ms(), self.redact, wait_s=0)
         finally:
             db.close()
         if report is None:  # somebody else is at it
@@ -81,25 +79,32 @@ class MemorySync:
         elif report.created or report.changed or report.restored or report.pruned:
             self.changed()
 
-    def _folders(self) -> list[str]:
-        """The folders of projects, in which new ones appear, and the memory folders worked in last."""
-        found, _ = claude_auto.memory_folders(self.config.claude_dirs)
-        last = sorted(found, key=_worked_in_ns, reverse=True)[:MOST_WATCHED]
-        return [*(str(root / "projects") for root in self.config.claude_dirs), *(folder.path for folder in last)]
+
+def _watched(claude_dirs: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """(the memory folders worked in last, folders in which the folder of a project, or of its memory, may appear)."""
+    found, _ = claude_auto.memory_folders(claude_dirs)
+    projects = [root / "projects" for root in claude_dirs]
+    places = [str(path if path.is_dir() else path.parent) for path in projects]
+    worked_in = sorted((_changed_ns(path), str(path)) for folder in projects for path in _below(folder))
+    places += [path for _, path in worked_in[-MOST_PROJECTS:]]
+    last = sorted(found, key=_worked_in_ns, reverse=True)[:MOST_FOLDERS]
+    return [folder.path for folder in last], places
+
+
+def _below(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:  # the sync says so
+        return []
 
 
 def _worked_in_ns(folder: claude_auto.Folder) -> int:
-    found = 0
-    for path in filter(None, (folder.path, folder.transcripts)):
-        try:
-            found = max(found, os.stat(path).st_mtime_ns)
-        except OSError:  # gone since it was found
-            continue
-    return found
+    return max(_changed_ns(path) for path in (folder.path, folder.transcripts or folder.path))
 
 
-def _paused(db: Connection, now_ms: int) -> bool:
-    return any(
-        project_id is None and (until_ms is None or until_ms > now_ms)
-        for project_id, _, until_ms in sessions.paused(db)
-    )
+def _changed_ns(path: str | Path) -> int:
+    """When something was made or removed in the folder; 0 where it is gone since it was found."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0

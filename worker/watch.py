@@ -7,11 +7,19 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.events import (
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
 from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
 logger = logging.getLogger(__name__)
+
+OF_FOLDERS: list[type[FileSystemEvent]] = [DirCreatedEvent, DirMovedEvent, DirDeletedEvent]
 
 
 class _Woken(FileSystemEventHandler):
@@ -59,7 +67,8 @@ class _Changed(_Woken):
 
 
 class FolderWatch:
-    """Calls `wake` when a file in one of several folders is written, moved or deleted.
+    """Calls `wake` when a file in one of several folders is written, moved or deleted; of others, in which much is
+    written that is not meant, when a folder in them is.
 
     A slow poll of the caller's backs it up.
     """
@@ -68,26 +77,31 @@ class FolderWatch:
         self.changed = _Changed(wake)
         self.observer = Observer()
         self.observer.daemon = True
-        self.watched: dict[tuple[str, int], ObservedWatch] = {}
+        self.watched: dict[tuple[str, int, bool], ObservedWatch] = {}
 
     def start(self) -> None:
         """Begin; folders are named by `follow`."""
         self.observer.start()
 
-    def follow(self, folders: Iterable[str]) -> None:
-        """Watch these from now on, and no others. One that was made anew is watched anew."""
-        wanted: dict[tuple[str, int], None] = {}
-        for folder in folders:
+    def follow(self, folders: Iterable[str], places: Iterable[str]) -> None:
+        """Watch these from now on, and no others; of the places only what becomes of folders in them. One that was made
+        anew is watched anew."""
+        wanted: dict[tuple[str, int, bool], None] = {}
+        for folder, whole in [*((one, True) for one in folders), *((one, False) for one in places)]:
             try:
                 real = os.path.realpath(folder)
-                wanted[real, os.stat(real).st_ino] = None
+                wanted[real, os.stat(real).st_ino, whole] = None
             except OSError:  # gone already
                 continue
         for gone in self.watched.keys() - wanted.keys():
             self.observer.unschedule(self.watched.pop(gone))
         for fresh in wanted.keys() - self.watched.keys():
             try:
-                self.watched[fresh] = self.observer.schedule(self.changed, fresh[0])
+                path, _, whole = fresh
+                # The kernel is asked for no more than these: a transcript that grows wakes nobody.
+                self.watched[fresh] = self.observer.schedule(
+                    self.changed, path, event_filter=None if whole else OF_FOLDERS
+                )
             except OSError as error:
                 logger.warning("%s cannot be watched (%s): polling alone", fresh[0], error)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,13 @@ import pytest
 from recorder import claude_auto, gate
 from recorder.config import Config, Sync
 from recorder.models import Memory, Scope
-from recorder.store import memories, sessions
+from recorder.store import claude_files, memories, sessions
 from recorder.store.db import Connection, transaction
 from tests.claude_auto.claude_home import begin, known_project, memory_folder
 from tests.makers import T0, project_folder
 from tests.worker.test_loop import start, until
-from worker.memory_sync import MemorySync
+from worker.memory_sync import POLL_S, MemorySync
+from worker.watch import FolderWatch
 
 
 @pytest.fixture
@@ -74,6 +77,62 @@ def test_the_memory_of_a_project_that_is_new_is_seen_without_a_restart(
     fresh = memory_folder(config, folder)
     save(fresh / "fact.md", "A fresh fact.")
     until(lambda: value(db, (fresh, project_id), "fact") == "A fresh fact.")
+
+
+def soon(condition: Callable[[], bool]) -> None:
+    """It holds well before the poll comes round."""
+    began = time.monotonic()
+    until(condition)
+    assert time.monotonic() - began < POLL_S / 4
+
+
+def test_the_first_memory_of_a_project_that_is_there_and_its_end_are_seen_before_the_poll(
+    db: Connection, config: Config, place: tuple[Path, str], own_home: Path, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    shutil.rmtree(place[0])
+    (place[0].parent / "s.jsonl").write_text("{}\n")
+    other = project_folder(own_home, "other")
+    other_id = begin(db, config, other, "in-other")
+    first = memory_folder(config, other)
+    save(first / "fact.md", "One fact.")
+    workers.append(start(config))
+    until(lambda: value(db, (first, other_id), "fact") == "One fact.")
+    place[0].mkdir()
+    save(place[0] / "fact.md", "The first fact.")
+    soon(lambda: value(db, place, "fact") == "The first fact.")
+    shutil.rmtree(place[0])
+    soon(lambda: value(db, place, "fact") is None)
+    place[0].mkdir()
+    save(place[0] / "fact.md", "The first fact.")
+    soon(lambda: value(db, place, "fact") == "The first fact.")
+
+
+def test_the_first_project_of_all_is_seen_before_the_poll(
+    db: Connection, config: Config, own_home: Path, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    config.claude_dirs[0].mkdir(exist_ok=True)
+    folder = project_folder(own_home, "first")
+    project_id = begin(db, config, folder, "in-first")
+    workers.append(start(config))
+    until(lambda: claude_files.last_report(db) is not None)
+    memory = memory_folder(config, folder)
+    save(memory / "fact.md", "The first fact.")
+    soon(lambda: value(db, (memory, project_id), "fact") == "The first fact.")
+
+
+def test_a_transcript_that_grows_wakes_nobody(tmp_path: Path) -> None:
+    woken = threading.Semaphore(0)
+    watch = FolderWatch(lambda: woken.release())
+    watch.start()
+    try:
+        watch.follow([], [str(tmp_path)])
+        for _ in range(20):
+            (tmp_path / "s.jsonl").write_text("{}\n" * 20)
+        (tmp_path / "memory").mkdir()
+        assert woken.acquire(timeout=20)
+        assert not woken.acquire(blocking=False), "events come in order: the folder's is the first"
+    finally:
+        watch.stop()
 
 
 def test_a_paused_worker_takes_nothing_in_until_recording_goes_on(
