@@ -46,7 +46,8 @@ def test_the_first_of_all_days_is_a_day(past: Past, day: str) -> None:
     assert past.terminal.ok("backfill", "--since", day)["events"] == 3
 
 
-def test_forks_and_second_folders_are_announced_as_they_come(past: Past, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stored", [True, False])
+def test_forks_and_second_folders_are_announced_as_they_come(past: Past, tmp_path: Path, stored: bool) -> None:
     lines = past.records(1, turns=5, days_old=3.0)
     folder = past.claude / "projects" / "-x"
     write(folder / f"{session_id(1)}.jsonl", lines, changed_ms=NOW_MS - 3 * DAY_MS)
@@ -58,7 +59,8 @@ def test_forks_and_second_folders_are_announced_as_they_come(past: Past, tmp_pat
     second = tmp_path / "second"
     write(second / "projects" / "-x" / f"{session_id(1)}.jsonl", lines, changed_ms=NOW_MS - 2 * DAY_MS)
     past.session(4)
-    past.commit("--limit", "1")
+    if stored:
+        past.commit("--limit", "1")
     both = (str(past.claude), str(second))
     said = past.terminal.ok("backfill", *both)
     done = past.commit(*both)["events"]

@@ -5,10 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from recorder import gate
+from recorder.capture import reading
+from recorder.capture.redact import Redactor
 from recorder.config import Config
-from recorder.models import Event, EventKind, PromptClass, Source
+from recorder.models import (
+    Channel,
+    Event,
+    EventKind,
+    MemoryKind,
+    Origin,
+    PromptClass,
+    Proposal,
+    Scope,
+    Source,
+)
 from recorder.store import events, jobs, sessions
 from recorder.store.db import Connection, transaction
+from tests.capture.transcript_lines import SESSION, lines, typed
 from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, stop, take
 
 
@@ -247,3 +261,33 @@ def test_what_a_turn_looks_back_at_is_the_latest_before_it_in_order(
     take(db, config, [event_of(bash("ls", use=f"toolu_{n}", cwd=folder), at_ms=T0 + n) for n in range(6)])
     found = events.before(db, "s1", T0 + 4, limit=2)
     assert [event.tool_use_id for event in found] == ["toolu_2", "toolu_3"]
+
+
+def test_a_transcript_that_begins_with_a_title_gives_it_the_project_of_its_session(
+    db: Connection, config: Config, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{SESSION}.jsonl"
+    title = {"type": "ai-title", "aiTitle": "Sorting", "sessionId": SESSION}
+    reader = reading.Reader(db, T0, Redactor(config.capture).event, config)
+    for first, then in ((title, typed("go")), (title | {"aiTitle": "Sorting a list"}, typed("on", 2))):
+        with path.open("ab") as file:
+            file.write(lines(first))
+            file.write(lines(then))
+        reading.catch_up(reader, path)
+    session = sessions.get(db, SESSION)
+    assert session is not None and session.project_id is not None
+    found = events.of_session(db, SESSION)
+    assert [event.kind for event in found].count(EventKind.TITLE) == 2
+    assert {event.project_id for event in found} == {session.project_id}
+
+
+def test_what_the_gate_keeps_for_every_project_is_of_none_when_its_sessions_folder_is_known(
+    db: Connection, config: Config
+) -> None:
+    proposal = Proposal("user", "editor", "The editor is vim", MemoryKind.SEMANTIC, Origin.USER_SAID, "task:s1")
+    gate.tell(db, proposal, gate.Writer(Channel.PERSON, "terminal", Scope(None), T0), session_id="s1")
+    take(db, config, [event_of(prompt("go"))])
+    assert [(e.kind, e.project_id is None) for e in events.of_session(db, "s1")] == [
+        (EventKind.STATEMENT, True),
+        (EventKind.PROMPT, False),
+    ]
