@@ -15,7 +15,9 @@ from recorder.store.entries import Entry, Link, Quote, Version
 
 def write(db: Connection, entry: Entry) -> int:
     """Store a memory that is not there yet, as it was; its id. Runs inside the caller's transaction."""
-    scope = projects.scope_id(db, entry.project or "user")
+    # Of Claude's files whose project nobody knew there, nobody knows it here.
+    undecided = entry.project is None and entry.namespace.startswith("claude.")
+    scope = None if undecided else projects.scope_id(db, entry.project or "user")
     db.execute(
         "insert into memories (namespace, key, scope_id, project_id, home_project_id, created_ms, pinned,"
         " access_count) values (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -26,6 +28,12 @@ def write(db: Connection, entry: Entry) -> int:
     )
     memory_id = db.last_insert_rowid()
     bring_up(db, memory_id, entry)
+    if undecided:
+        db.execute(
+            "update events set scope_id = null where kind = 'statement' and project_id is null and id in (select"
+            " x.event_id from memory_evidence x join memory_versions v on v.id = x.version_id where v.memory_id = ?)",
+            (memory_id,),
+        )
     return memory_id
 
 

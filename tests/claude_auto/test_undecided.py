@@ -121,3 +121,14 @@ def test_what_was_removed_is_no_longer_counted(db: Connection, config: Config, l
     report = run(db, config)
     assert counts(report) == {"pruned": 1, "unchanged": 1} and report.undecided == 1
     assert cli(config, "list", "--undecided", "--deleted").stdout.count("wildebeest") == 1
+
+
+def test_an_export_taken_in_elsewhere_does_not_give_it_to_everybody(
+    config: Config, own_home: Path, lone: str, tmp_path: Path
+) -> None:
+    assert cli(config, "export", str(tmp_path / "all.json")).returncode == 0
+    elsewhere = {"RECORDER_HOME": str(tmp_path / "another")}
+    assert cli(config, "import", str(tmp_path / "all.json"), **elsewhere).returncode == 0
+    assert values(cli(config, "list", "--json", **elsewhere).stdout) == set()
+    assert len(values(cli(config, "list", "--undecided", "--json", **elsewhere).stdout)) == 2
+    assert "wildebeest" in cli(config, "why", lone, "fact", **elsewhere).stdout
