@@ -16,9 +16,9 @@ from recorder.config import Config
 from recorder.errors import GateRefused, NotFound
 from recorder.models import Channel, Event, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Source
 from recorder.recall import rank
-from recorder.store import audit, erase, events, findings, health, memories, sessions, upkeep, vectors
+from recorder.store import audit, erase, events, findings, health, memories, sessions, texts, upkeep, vectors
 from recorder.store import copies as copies_noted
-from recorder.store.db import Connection, DatabaseError, connect
+from recorder.store.db import Connection, DatabaseError, checkpoint, connect, rewrite
 from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, stop, take
 from worker import brief, held
 
@@ -447,3 +447,44 @@ def test_a_text_is_found_in_the_body_and_where_that_is_gone_in_the_excerpt(
         assert upkeep.bound_size(db, 0) == 1
     planned = gate.plan(db, f"project.{project}", KEY, writer(project))
     assert planned.event_kinds == {"prompt": 1, "tool_call": 1}
+
+
+def test_what_becomes_of_words_in_it_is_said_of_every_column_that_may_hold_text(db: Connection) -> None:
+    assert texts.columns(db) == set(texts.treated())
+
+
+def test_private_words_leave_every_column_and_what_things_are_found_by_is_named(
+    db: Connection, config: Config, project: str
+) -> None:
+    twin = memories.find(db, f"project.{project}", "fact.twin")
+    assert twin is not None
+    gate.propose(db, given(project, "granite is grey", key="fact.third", event=2, quote="word"), writer(project))
+    space = f"project.{project}"
+    gate.link(db, (space, "fact.twin"), (space, "fact.third"), VALUE.replace("-", " "), writer(project))
+    gate.link(db, (space, "fact.twin"), (space, "fact.third"), "knows", writer(project))
+    memories.note_ref(db, twin.id, "shown", "test", "s2", T0)
+    runs = "insert into runs (name, started_ms, asked) values ('a run', 1, '{\"a\": [\"b\", 1]}')"
+    job = "insert into jobs (kind, subject, due_ms, created_ms) values ('a', 'b', 1, 1)"
+    counter = "insert into counters (name, note) values ('told', 'x')"
+    report = "insert into claude_syncs (id, report) values (1, '{\"problems\": []}')"
+    cursor = "insert into cursors (path, session_id, offset, prefix_hash, read_ms) values ('/t', 's2', 0, '', 1)"
+    for sql in (runs, job, counter, report, cursor):
+        db.execute(sql)
+    db.execute("update relations set relation = ? where relation like '%obelisk%'", (VALUE,))
+    filled = 0
+    for (table, column), how in texts.treated().items():
+        text = json.dumps({"said": [VALUE, 1]}) if how == "json" else VALUE
+        if how in ("null", "mark", "json") and table != "forgets":
+            db.execute(f"update {table} set {column} = ?", (text,))
+            filled += db.changes() > 0
+    assert filled >= 19
+    db.execute("insert into files (event_id, path, action) values (2, ?, 'read')", (VALUE,))
+    db.execute("update events set cwd = ? where id = 2", (VALUE,))
+    everywhere(db, config, project)
+    done = erase.get(db, 1)
+    assert done is not None and any("events.cwd of the database" in line for line in done.unreached)
+    db.execute("update events set cwd = null where id = 2")
+    assert rewrite(db) and checkpoint(db)
+    assert traces(config.home) == []
+    assert [row[0] for row in db.execute("select relation from relations")] == ["knows"]
+    assert json.loads(next(iter(db.execute("select asked from runs")))[0]) == {"said": ["", 1]}

@@ -138,7 +138,7 @@ def _tell(done: gate.Forgotten, cleared: forgetting.Cleared, as_json: bool) -> N
             " are still in its log. The worker tries again every minute; `recorder status` shows what is pending"
         )
     else:
-        out.print("forgotten: no byte of it is left in the database")
+        out.print("forgotten: beyond what is named above no byte of it is left in the database")
 
 
 def _show(reached: Mapping[str, Any]) -> None:

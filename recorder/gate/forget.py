@@ -12,10 +12,9 @@ from recorder.gate.standing import allows
 from recorder.gate.verbs import hidden
 from recorder.gate.writer import Writer, address_of, audited, changed, cleaned, only_a_person
 from recorder.models import State, StoredEvent
-from recorder.store import denials, erase, events, holding, memories
+from recorder.store import denials, erase, events, holding, memories, texts
 from recorder.store.db import Connection, transaction
 from recorder.store.erase import Forgotten
-from recorder.store.holding import Words
 
 
 def carry_out(
@@ -104,14 +103,14 @@ def _begin(db: Connection, planned: Plan, writer: Writer, why: str | None, unrea
     for event_id in planned.asked_events:
         audited(db, writer, "forgotten", f"e{event_id}", "", why)
     erase.blank_events(db, planned.events)
-    erase.erase_notes(db, planned.words)
+    texts.erase(db, planned.words)
     changed(db, writer)
     return erase.begin(
         db,
         planned.subject,
         event_ids=planned.events,
         reached=reached(planned),
-        unreached=[*unreached, *_in_audit(db, planned.words)],
+        unreached=[*_stays(db, planned), *unreached],
         actor=writer.actor,
         reason=why,
         now_ms=writer.now_ms,
@@ -139,9 +138,11 @@ def _all(db: Connection, event_ids: Sequence[int]) -> Iterable[StoredEvent]:
         yield from events.get(db, event_ids[start : start + 500])
 
 
-def _in_audit(db: Connection, sought: Words) -> list[str]:
-    rows = holding.in_audit(db, sought)
-    named = ", ".join(str(row) for row in rows)
-    return (
-        [f"reasons that an earlier version wrote into the audit, rows {named}: a row is never changed"] if rows else []
-    )
+def _stays(db: Connection, planned: Plan) -> list[str]:
+    """What of the words stays in the database, in words."""
+    found = texts.left(db, planned.words)
+    if planned.memory is None:
+        found.append("other events and memories that say the same: forget each of them")
+    if planned.short:
+        found.append(f"texts of fewer than {holding.LEAST} characters, wherever else they stand")
+    return found

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from recorder.canonical import canonical, shape
 from recorder.errors import Conflict, NotFound
 from recorder.gate.address import standing_at
-from recorder.gate.verbs import DERIVED
+from recorder.gate.drawn import drawn_from
 from recorder.gate.writer import Writer, address_of, only_a_person
 from recorder.models import EventKind, Memory
 from recorder.recall import fence
-from recorder.store import erase, events, holding, memories, relations
+from recorder.store import erase, events, holding, memories
 from recorder.store.db import Connection
 from recorder.store.holding import Words
 
@@ -42,6 +42,8 @@ class Plan:
     event_kinds: dict[str, int] = field(default_factory=dict)
     transcripts: tuple[str, ...] = ()
     """Files of Claude Code's own that hold the same, as far as is known."""
+    short: bool = False
+    """Whether one of its texts is too short to be looked for everywhere."""
 
 
 def plan(db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequence[int] = ()) -> Plan:
@@ -61,7 +63,8 @@ def plan(db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequ
     saying = [*_own(db, current), *holding.saying(db, sought, _same(values))]
     # A copy in other letters was told to us in other letters too.
     found |= set(holding.statements(db, [version_id for version_id, _, _ in saying]))
-    return _planned(db, address_of(current), sought, values, current, also, found, saying, newest)
+    made = _planned(db, address_of(current), sought, values, current, also, found, saying, newest)
+    return replace(made, short=any(len(one.strip()) < holding.LEAST for one in (*values, *quotes)))
 
 
 def plan_events(db: Connection, event_ids: Sequence[int], writer: Writer) -> Plan:
@@ -100,7 +103,7 @@ def _planned(
     event_ids = sorted(found)
     dead = sorted({*saying, *holding.standing_on(db, event_ids)})
     gone = _memories(db, dead)
-    derived = {one for source in gone for one in relations.drawn_from(db, source.id, DERIVED)}
+    derived = {one.id for source in gone for one in drawn_from(db, source.id)}
     return Plan(
         subject,
         sought,
@@ -138,7 +141,7 @@ def renewed(db: Connection, planned: Plan) -> Plan:
         saying = (*saying, *holding.saying(db, planned.words, _same(planned.values), after_id=after_version))
     asked = planned.asked_events
     again = _planned(db, planned.subject, planned.words, planned.values, stands, asked, found, saying, newest)
-    return replace(again, transcripts=planned.transcripts)
+    return replace(again, transcripts=planned.transcripts, short=planned.short)
 
 
 def reached(planned: Plan) -> dict[str, int]:

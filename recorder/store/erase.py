@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,24 +12,12 @@ from recorder.store import claude_files, digests, events, memories, vectors
 from recorder.store.db import Connection, checkpoint, rewrite, transaction
 from recorder.store.denials import PURPOSE
 from recorder.store.holding import Words, in_file
+from recorder.store.texts import Sought
 from recorder.store.upkeep import MB, size_bytes
 
 EVENTS_A_STEP = 50
 REWRITTEN_MB = 512
 """Up to this size the file is written anew in seconds; beyond it, only where that is needed."""
-
-# Text that something of ours noted down beside the events and memories: (table, column).
-NOTES = (
-    ("sessions", "title"),
-    ("jobs", "error"),
-    ("jobs", "outcome"),
-    ("counters", "note"),
-    ("tombstones", "reason"),
-    ("deny_rules", "reason"),
-    ("forgets", "reason"),
-    ("memory_history", "reason"),
-    ("memory_history", "content"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +166,7 @@ def erase_memory(db: Connection, memory_id: int, by: str, now_ms: int) -> None:
     db.execute("delete from findings where memory_id = ?1 or other_id = ?1", (memory_id,))
 
 
-def erase_findings(db: Connection, event_ids: Sequence[int], sought: Words) -> int:
+def erase_findings(db: Connection, event_ids: Sequence[int], sought: Sought) -> int:
     """Take away the proposals that cite these events or hold one of the texts; how many."""
     cited = set(event_ids)
     gone = [
@@ -188,23 +176,6 @@ def erase_findings(db: Connection, event_ids: Sequence[int], sought: Words) -> i
     ]
     db.execute("delete from findings where id in (select value from json_each(?))", (json.dumps(gone),))
     return len(gone)
-
-
-def erase_notes(db: Connection, sought: Words) -> None:
-    """Take the texts out of what was noted down elsewhere: titles, errors, reasons, and what a reader remembers."""
-    for table, column in NOTES:
-        db.execute(
-            f"update {table} set {column} = null where {column} is not null and exists"
-            f" (select 1 from json_each(?) j where instr(lower({table}.{column}), lower(j.value)))",
-            (json.dumps(_forms(sought)),),
-        )
-    for path, use, event in list(db.execute("select path, tool_use_id, event from open_calls")):
-        if sought.in_bytes(event.encode()):
-            db.execute("delete from open_calls where path = ? and tool_use_id = ?", (path, use))
-    for path, state in list(db.execute("select path, state from cursors")):
-        if sought.in_bytes(state.encode()):
-            clean = json.dumps(_without(json.loads(state), sought), ensure_ascii=True)
-            db.execute("update cursors set state = ? where path = ?", (clean, path))
 
 
 def places(db: Connection, event_ids: Sequence[int]) -> list[str]:
@@ -247,21 +218,6 @@ def _one(db: Connection, condition: str, value: object) -> Forgotten | None:
     return None
 
 
-def _forms(sought: Words) -> list[str]:
-    spelled: Iterable[str] = (one.decode("utf-8", "replace") for one in sought.spelled)
-    return [one.encode("utf-8", "replace").decode() for one in dict.fromkeys((*sought.plain, *spelled))]
-
-
 def _cited(proposal: Any) -> set[int]:
     evidence = proposal.get("evidence", ()) if isinstance(proposal, dict) else ()
     return {one["event_id"] for one in evidence if isinstance(one, dict) and "event_id" in one}
-
-
-def _without(value: Any, sought: Words) -> Any:
-    if isinstance(value, str):
-        return "" if sought.in_text(value) else value
-    if isinstance(value, list):
-        return [_without(item, sought) for item in value]
-    if isinstance(value, dict):
-        return {key: _without(item, sought) for key, item in value.items() if not sought.in_text(key)}
-    return value

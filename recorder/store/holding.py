@@ -145,12 +145,6 @@ def statements(db: Connection, version_ids: Sequence[int]) -> list[int]:
     return [row[0] for row in rows]
 
 
-def in_audit(db: Connection, sought: Words) -> list[int]:
-    """Rows of the audit whose reason holds one of the texts: earlier code kept what a person wrote there."""
-    rows = db.execute("select id, reason from audit where reason like '% %' order by id")
-    return [row_id for row_id, reason in rows if sought.in_text(reason)]
-
-
 def _in_excerpts(db: Connection, sought: Words, after_id: int) -> set[int]:
     found: set[int] = set()
     for one in sought.plain:
