@@ -8,7 +8,7 @@ import pytest
 
 from recorder import gate
 from recorder.config import Config
-from recorder.errors import Conflict
+from recorder.errors import Conflict, GateRefused
 from recorder.models import Channel, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, State, Trust
 from recorder.recall import rank
 from recorder.store import memories
@@ -137,6 +137,39 @@ def test_what_was_drawn_from_a_rejected_memory_goes_and_comes_with_it(db: Connec
     assert recalled(db, project) == {}
     assert gate.lift(db, space, "decision.deploy", writer(project, now_ms=T0 + 30)).also == 2
     assert len(recalled(db, project)) == 3
+
+
+def test_an_agents_link_hides_nothing_that_outranks_it(db: Connection, project: str) -> None:
+    space, agent = f"project.{project}", writer(project, Channel.AGENT)
+    gate.propose(db, given(project), writer(project))
+    gate.propose(db, given(project, "terraform holds the state of helm", key="seen"), writer(project, Channel.OBSERVED))
+    gate.propose(db, given(project, "helm is pinned by me", key="pinned"), agent)
+    gate.pin(db, space, "pinned", writer(project), pinned=True)
+    for key in ("bait", "own", "further"):
+        gate.tell(db, given(project, f"The {key} of helm is here", key=key), agent)
+    for key in ("decision.deploy", "seen", "pinned", "own"):
+        gate.link(db, (space, key), (space, "bait"), gate.DERIVED, agent)
+    gate.link(db, (space, "further"), (space, "decision.deploy"), gate.DERIVED, agent)
+    told = gate.reject(db, space, "bait", writer(project, now_ms=T0 + 20), reason="a bait")
+    assert (told.also, told.reason) == (1, f"1 drawn from it, hidden with it: {space}/own")
+    standing = {SAID, "terraform holds the state of helm", "helm is pinned by me", "The further of helm is here"}
+    assert set(recalled(db, project)) == standing
+    gate.lift(db, space, "bait", writer(project, now_ms=T0 + 30))
+    planned = gate.plan(db, space, "bait", writer(project, now_ms=T0 + 40))
+    assert [one.key for one in planned.derived] == ["own"]
+
+
+def test_a_persons_link_is_taken_away_by_a_person_alone(db: Connection, project: str) -> None:
+    space, agent = f"project.{project}", writer(project, Channel.AGENT)
+    for key in ("one", "two"):
+        gate.propose(db, given(project, f"The {key} of helm is here", key=key), agent)
+    ends = ((space, "one"), (space, "two"))
+    made = gate.link(db, *ends, gate.DERIVED, agent)
+    assert gate.link(db, *ends, gate.DERIVED, writer(project)) == made
+    with pytest.raises(GateRefused, match="higher standing"):
+        gate.unlink(db, made, agent)
+    gate.unlink(db, made, writer(project))
+    gate.unlink(db, gate.link(db, *ends, gate.DERIVED, agent), agent)
 
 
 def test_recall_of_another_time_gives_what_held_or_was_believed_then(db: Connection, project: str) -> None:

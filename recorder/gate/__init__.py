@@ -4,11 +4,12 @@ from recorder.canonical import canonical
 from recorder.gate.address import scope_of
 from recorder.gate.conflicts import consolidate, sweep
 from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
+from recorder.gate.drawn import DERIVED
 from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.links import link, unlink
 from recorder.gate.reach import Plan, plan, plan_events, reached
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
-from recorder.gate.verbs import DERIVED, approve, delete, give, lift, pin, reject, restore, revert, withdraw
+from recorder.gate.verbs import approve, delete, give, lift, pin, reject, restore, revert, withdraw
 from recorder.gate.writer import CONFLICTS, Outcome, Redact, Writer, redact_here
 from recorder.store.erase import Forgotten
 from recorder.store.erase import finish as finish_forgets

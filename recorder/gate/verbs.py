@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from recorder.canonical import canonical
@@ -9,14 +10,15 @@ from recorder.errors import Conflict, NotFound
 from recorder.gate import tombs
 from recorder.gate.address import home_scope, standing_at
 from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, supersede
+from recorder.gate.drawn import drawn_from
 from recorder.gate.standing import allows, may_show_again, outranks
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
 from recorder.models import Memory, State, Trust
-from recorder.store import findings, memories, projects, relations, tombstones
+from recorder.store import findings, memories, projects, tombstones
 from recorder.store.db import Connection, transaction
 
-DERIVED = "derived_from"
-"""The relation of a memory to one that it was drawn from: it is suppressed with it."""
+NAMED = 10
+"""Of what is hidden with a memory, told by name."""
 
 
 def delete(
@@ -97,7 +99,14 @@ def rejected(db: Connection, current: Memory, writer: Writer, why: str | None) -
         memories.set_state(db, current.id, State.ACTIVE, None, None)
         current = replace(current, state=State.ACTIVE)
     outcome = renewed(db, current, writer, Trust.REJECTED, "rejected", why)
-    return replace(outcome, also=suppress_derived(db, current, writer, why))
+    hid = suppress_derived(db, current, writer, why)
+    return replace(outcome, reason=_hid_with_it(hid), also=len(hid))
+
+
+def _hid_with_it(hid: Sequence[Memory]) -> str:
+    """What was hidden with a memory, said to whoever rejected it."""
+    named = ", ".join(address_of(one) for one in hid[:NAMED]) + (" …" if len(hid) > NAMED else "")
+    return f"{len(hid)} drawn from it, hidden with it: {named}" if hid else ""
 
 
 def lift(db: Connection, namespace: str, key: str, writer: Writer, *, reason: str | None = None) -> Outcome:
@@ -244,13 +253,11 @@ def shown(db: Connection, current: Memory, writer: Writer, action: str, why: str
     return Outcome(action, memories.find(db, current.namespace, current.key))
 
 
-def suppress_derived(db: Connection, source: Memory, writer: Writer, why: str | None) -> int:
-    """Hide what was drawn from a memory, and from that, inside a transaction; how many."""
-    hid = 0
-    for derived in memories.get(db, relations.drawn_from(db, source.id, DERIVED)):
-        if allows("suppressed", derived):
-            hidden(db, derived, writer, State.SUPPRESSED, "suppressed", f"suppressed:{source.id}", why)
-            hid += 1
+def suppress_derived(db: Connection, source: Memory, writer: Writer, why: str | None) -> list[Memory]:
+    """Hide what was drawn from a memory, and from that, inside a transaction; what was hidden."""
+    hid = [derived for derived in drawn_from(db, source.id) if allows("suppressed", derived)]
+    for derived in hid:
+        hidden(db, derived, writer, State.SUPPRESSED, "suppressed", f"suppressed:{source.id}", why)
     return hid
 
 

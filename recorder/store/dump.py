@@ -69,12 +69,12 @@ def links(db: Connection, project_id: str | None = None) -> list[Link]:
     )
     rows = db.execute(
         f"with exported as ({exported})"
-        " select a.namespace, a.key, b.namespace, b.key, r.relation, r.created_ms, r.actor"
+        " select a.namespace, a.key, b.namespace, b.key, r.relation, r.created_ms, r.actor, r.channel"
         " from relations r join exported a on a.id = r.from_id join exported b on b.id = r.to_id"
         " order by 1, 2, 3, 4, 5",
         (project_id,),
     )
-    return [Link(Address(*row[:2]), Address(*row[2:4]), *row[4:]) for row in rows]
+    return [Link(Address(*row[:2]), Address(*row[2:4]), row[4], row[5], row[6], Channel(row[7])) for row in rows]
 
 
 def id_at(db: Connection, namespace: str, key: str) -> int | None:

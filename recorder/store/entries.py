@@ -111,6 +111,7 @@ class Link:
     relation: Short
     created_ms: Ms
     actor: Short
+    channel: Channel = Channel.AGENT
 
 
 def tail(longer: Sequence[Line], shorter: Sequence[Line]) -> list[Line]:

@@ -68,9 +68,9 @@ def settle_suppressed(db: Connection, memory_id: int, entry: Entry) -> None:
 def add_link(db: Connection, from_id: int, to_id: int, link: Link) -> bool:
     """Store a relation as it was. False when it was there."""
     db.execute(
-        "insert into relations (from_id, to_id, relation, created_ms, actor) values (?, ?, ?, ?, ?)"
+        "insert into relations (from_id, to_id, relation, created_ms, actor, channel) values (?, ?, ?, ?, ?, ?)"
         " on conflict (from_id, to_id, relation) do nothing",
-        (from_id, to_id, link.relation, link.created_ms, link.actor),
+        (from_id, to_id, link.relation, link.created_ms, link.actor, link.channel.value),
     )
     return bool(db.changes())
 

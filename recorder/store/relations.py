@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recorder.models import Channel
 from recorder.store.db import Connection
 
 
@@ -17,12 +18,12 @@ class Relation:
     relation: str
 
 
-def add(db: Connection, from_id: int, to_id: int, relation: str, *, actor: str, now_ms: int) -> int:
+def add(db: Connection, from_id: int, to_id: int, relation: str, *, channel: Channel, actor: str, now_ms: int) -> int:
     """The id of the link, made now or before."""
     db.execute(
-        "insert into relations (from_id, to_id, relation, created_ms, actor) values (?, ?, ?, ?, ?)"
+        "insert into relations (from_id, to_id, relation, created_ms, actor, channel) values (?, ?, ?, ?, ?, ?)"
         " on conflict (from_id, to_id, relation) do nothing",
-        (from_id, to_id, relation, now_ms, actor),
+        (from_id, to_id, relation, now_ms, actor, channel.value),
     )
     rows = db.execute(
         "select id from relations where from_id = ? and to_id = ? and relation = ?", (from_id, to_id, relation)
@@ -42,6 +43,18 @@ def remove(db: Connection, relation_id: int) -> None:
     db.execute("delete from relations where id = ?", (relation_id,))
 
 
+def maker(db: Connection, relation_id: int) -> Channel:
+    """The door a link came through."""
+    for (name,) in db.execute("select channel from relations where id = ?", (relation_id,)):
+        return Channel(name)
+    raise LookupError(relation_id)
+
+
+def take_over(db: Connection, relation_id: int, *, channel: Channel, actor: str) -> None:
+    """Let the link be somebody else's, who makes it again."""
+    db.execute("update relations set channel = ?, actor = ? where id = ?", (channel.value, actor, relation_id))
+
+
 def touching(db: Connection, memory_id: int) -> list[Relation]:
     """Links from or to the memory."""
     rows = db.execute(
@@ -50,13 +63,10 @@ def touching(db: Connection, memory_id: int) -> list[Relation]:
     return [Relation(*row) for row in rows]
 
 
-def drawn_from(db: Connection, memory_id: int, relation: str) -> list[int]:
-    """Every memory that stands in the relation to this one, or to one that does, and so on; itself never, cycles or
-    not."""
+def onto(db: Connection, memory_id: int, relation: str) -> list[tuple[int, Channel]]:
+    """(memory, door of the link) of every memory that stands in the relation to this one."""
     rows = db.execute(
-        "with recursive drawn (id) as (select from_id from relations where to_id = ?1 and relation = ?2"
-        " union select r.from_id from relations r join drawn d on r.to_id = d.id where r.relation = ?2)"
-        " select id from drawn where id <> ?1 order by id",
+        "select from_id, channel from relations where to_id = ? and relation = ? order by from_id",
         (memory_id, relation),
     )
-    return [row[0] for row in rows]
+    return [(from_id, Channel(name)) for from_id, name in rows]

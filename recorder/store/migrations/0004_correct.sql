@@ -66,6 +66,10 @@ create index findings_by_other on findings (other_id) where other_id is not null
 alter table findings add column pair text;  -- keyed digest of both sides and what they say: decided once is decided
 create index findings_by_pair on findings (pair) where pair is not null;
 
+-- Who made a link: what is drawn from something is hidden with it only where its maker could hide it alone.
+alter table relations add column channel text not null default 'agent';
+update relations set channel = 'person' where actor in ('terminal', 'web');
+
 -- Where copies of what we hold were put, so that whoever forgets something can name them.
 create table copies (
     path text primary key,
