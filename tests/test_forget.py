@@ -488,3 +488,78 @@ def test_private_words_leave_every_column_and_what_things_are_found_by_is_named(
     assert traces(config.home) == []
     assert [row[0] for row in db.execute("select relation from relations")] == ["knows"]
     assert json.loads(next(iter(db.execute("select asked from runs")))[0]) == {"said": ["", 1]}
+
+
+REPLY = f"Understood. I noted: {VALUE.upper()}, and I will use it. The magpie sits on the lantern."
+
+
+def retellings(own_home: Path) -> dict[str, Event]:
+    """How the same conversation, or another one, brings the words again inside its own."""
+    hook = event_of(stop(session="s1", prompt_id="p1", last_assistant_message=REPLY), at_ms=T0 + 500)
+    record = replace(hook, source=Source.TRANSCRIPT, ref="/t.jsonl:9", uuid="u9", key="a:s1:m9:0123456789abcdef")
+    past = replace(hook, session_id="s9", source=Source.BACKFILL, ref="/u.jsonl:9", uuid="u8", key="a:s9:m9:01")
+    call = event_of(
+        bash("cat notes", "\n  notes:\n  **the vault\n  word** is `obelisk-ninetythree`\nmagpie\n", use="t9")
+    )
+    return {"a later Stop": hook, "an unread record": record, "a backfill": past, "a result": call}
+
+
+@pytest.mark.parametrize("way", ["a later Stop", "an unread record", "a backfill", "a result"])
+def test_forgotten_words_inside_other_words_are_blanked_when_they_are_told_again(
+    db: Connection, config: Config, project: str, own_home: Path, way: str
+) -> None:
+    everywhere(db, config, project)
+    told = retellings(own_home)[way]
+    assert take(db, config, [told], now_ms=T0 + 600).new == 1
+    event_id = events.id_of_key(db, told.key)
+    (stored,) = events.get(db, [event_id or 0])
+    assert "[forgotten]" in json.dumps(stored.body) and "magpie" in json.dumps(stored.body)
+    assert traces(config.home, [b"obelisk", b"OBELISK"]) == []
+
+
+def test_words_that_only_share_some_with_what_is_forgotten_stay(db: Connection, config: Config, project: str) -> None:
+    everywhere(db, config, project)
+    near = "The vault word is obelisk, ninetythree of them; the vault is word; obelisk-ninetythree is it"
+    told = event_of(stop(session="s1", prompt_id="p1", last_assistant_message=near), at_ms=T0 + 500)
+    take(db, config, [told], now_ms=T0 + 600)
+    (stored,) = events.get(db, [events.id_of_key(db, told.key) or 0])
+    assert stored.body["text"] == "[forgotten] of them; the vault is word; obelisk-ninetythree is it"
+
+
+def test_a_prompt_typed_after_the_forgetting_stands_and_one_from_the_future_does_not(
+    db: Connection, config: Config, project: str
+) -> None:
+    everywhere(db, config, project)
+    typed = [
+        event_of(prompt(f"Now it is so that {VALUE}!", session=f"s{n}", prompt_id=f"p{n}"), at_ms=at_ms)
+        for n, at_ms in ((6, T0 + 300), (7, T0 + 50), (8, T0 + 3_600_000))
+    ]
+    take(db, config, typed, now_ms=T0 + 400)
+    found = [events.get(db, [events.id_of_key(db, one.key) or 0])[0].body["text"] for one in typed]
+    assert [VALUE in text for text in found] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "value", ["Клавдия живёт на улице Лиственниц 9", "密码是蓝色的方尖碑九十三号房间", "AKIA-obelisk-93-x"]
+)
+def test_what_is_forgotten_is_known_again_in_other_scripts(
+    db: Connection, config: Config, project: str, value: str
+) -> None:
+    gate.propose(db, given(project, value, key="fact.script", event=2, quote="word"), writer(project))
+    everywhere(db, config, project, key="fact.script")
+    told = event_of(stop(session="s5", prompt_id="p5", last_assistant_message=f"So: „{value.upper()}“, right."))
+    take(db, config, [told], now_ms=T0 + 600)
+    (stored,) = events.get(db, [events.id_of_key(db, told.key) or 0])
+    assert stored.body["text"] == "So: „[forgotten]“, right."
+
+
+def test_a_longer_value_that_holds_forgotten_words_is_refused_until_a_person_says_it(
+    db: Connection, config: Config, project: str
+) -> None:
+    everywhere(db, config, project)
+    longer = given(project, f"As I recall, {VALUE}, they say", key="other.key", event=2, quote="word")
+    assert gate.propose(db, longer, writer(project, Channel.AGENT, T0 + 200)).reason.startswith("forgotten")
+    assert gate.propose(db, longer, writer(project, now_ms=T0 + 300)).action == "created"
+    told = event_of(stop(session="s1", prompt_id="p1", last_assistant_message=REPLY), at_ms=T0 + 500)
+    take(db, config, [told], now_ms=T0 + 600)
+    assert events.get(db, [events.id_of_key(db, told.key) or 0])[0].body["text"] == REPLY

@@ -117,13 +117,14 @@ def store(
     """
     left_out: Counter[str] = Counter()
     resolver = _Resolver(db, config, now_ms, batch)
+    batch = _without_forgotten(db, batch, now_ms)
     events_dated = dated([ready.event for ready in batch], now_ms)
     placed = [
         _Placed(ready, event, resolver.project_id(event, ready.cwd))
         for ready, event in zip(batch, events_dated, strict=True)
     ]
     with transaction(db):
-        closed_to = _closed_to(db, denials.forgotten(db, [item.event for item in placed]))
+        closed_to = _closed_to(db, denials.forgotten(db, [item.event for item in placed], now_ms))
         scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
         kept: list[_Placed] = []
         for item in placed:
@@ -138,6 +139,23 @@ def store(
         if also is not None:
             also()
     return Taken(len(fresh), len(kept) - len(fresh), left_out)
+
+
+def _without_forgotten(db: Connection, batch: Sequence[Ready], now_ms: int) -> Sequence[Ready]:
+    """The batch with `[forgotten]` in the place of what was forgotten and stands inside other words. What says nothing
+    else is left as it is, to be left out."""
+    given = [ready.event for ready in batch]
+    blank = denials.blanked(db, given, now_ms)
+    for key in denials.forgotten(db, [event for event in given if event.key in blank], now_ms):
+        blank.pop(key, None)
+    if not blank:
+        return batch
+    return [
+        replace(make_ready([blank[ready.event.key]], lambda event: event)[0], cwd=ready.cwd)
+        if ready.event.key in blank
+        else ready
+        for ready in batch
+    ]
 
 
 class _Resolver:

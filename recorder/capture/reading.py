@@ -183,7 +183,9 @@ def keep(reader: Reader, pieces: Sequence[tuple[Path, Piece]], session_id: str |
             sessions.keep_reading(reader.db, reading, reader.now_ms)
             calls = list(place.calls.values())
             forgotten = denials.forgotten(reader.db, calls)
-            events.keep_open_calls(reader.db, str(path), [call for call in calls if call.key not in forgotten])
+            blank = denials.blanked(reader.db, calls)
+            kept = [blank.get(call.key, call) for call in calls if call.key not in forgotten]
+            events.keep_open_calls(reader.db, str(path), kept)
 
     return ingest.store(
         reader.db,

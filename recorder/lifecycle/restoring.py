@@ -18,7 +18,7 @@ from recorder.lifecycle import backup as backups
 from recorder.lifecycle.backup import Backup
 from recorder.models import Channel, Scope
 from recorder.store import carry, copies
-from recorder.store.db import DAMAGE, Connection, connect, connect_copy, transaction
+from recorder.store.db import DAMAGE, Connection, connect, connect_copy, rewrite, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +72,8 @@ def _replace(live: Connection, chosen: Backup, folder: Path, now_ms: int) -> tup
         mark = copies.changed(live)
         with _staged(chosen, folder) as ready:
             found = _decide_again(live, ready, chosen, now_ms)
+            if any(what.endswith("_forgotten") and n for what, n in found[0].items()):
+                rewrite(ready)  # of rows that moved, old bytes may be left
             if copies.changed(live) != mark:  # somebody wrote meanwhile: that may have been a decision
                 continue
             copies.copy(ready, live)
@@ -155,7 +157,7 @@ def _decide_again(live: Connection, ready: Connection, chosen: Backup, now_ms: i
         whole = carry.is_beginning(live, ready)
         again["findings_resolved"] = carry.findings(live, ready) if whole else 0
         again.update(carry.memories(live, ready, now_ms, same_line=whole))
-        again["events_forgotten"], again["values_forgotten"] = carry.erase_denied(ready, now_ms)
+        again.update(carry.erase_denied(ready, now_ms))
         carry.copies_noted(live, ready)
         carry.forgets(live, ready)
         if whole:

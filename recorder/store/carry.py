@@ -7,7 +7,7 @@ from collections import Counter
 
 from recorder.models import State
 from recorder.store import audit as chain
-from recorder.store import decisions, denials, dump, entries, erase, events, load, purging
+from recorder.store import decisions, denials, dump, entries, erase, events, load, purging, retold, texts
 from recorder.store.db import Connection
 
 HIDING = ("deleted", "suppressed", "rejected")
@@ -96,39 +96,51 @@ def memories(live: Connection, older: Connection, now_ms: int, *, same_line: boo
     return done
 
 
-def erase_denied(older: Connection, now_ms: int) -> tuple[int, int]:
-    """(events, versions of memories) that are never to be taken in, and are gone now."""
+def erase_denied(older: Connection, now_ms: int) -> Counter[str]:
+    """Take away what is never to be taken in, and what holds it inside other words: how many events, versions of
+    memories and findings went. 100,000 events of 300 words take about 20 s."""
+    done: Counter[str] = Counter()
     if not denials.any_at_all(older):
-        return 0, 0
-    erased, after = 0, 0
+        return done
+    sought = retold.standing(older)
+    after = 0
     while page := events.listing(older, after_id=after, limit=PAGE, newest_first=False):
         after = page[-1].id
         names = {event.id: set(denials.names(event)) for event in page}
         records = {event.id: _uuids(older, event.id) for event in page}
         known = denials.denied(older, "event", sorted({name for found in names.values() for name in found}))
         seen = denials.denied(older, "record", sorted({uuid for found in records.values() for uuid in found}))
-        gone = [event.id for event in page if names[event.id] & known or records[event.id] & seen]
+        gone = [
+            event.id
+            for event in page
+            if names[event.id] & known
+            or records[event.id] & seen
+            or (sought is not None and denials.holds(sought, event))
+        ]
         if gone:
             older.execute(
                 "delete from memory_evidence where event_id in (select value from json_each(?))", (json.dumps(gone),)
             )
-            erased += purging.remove_events(older, gone)
-    versions = 0
-    for version_id, memory_id, current, value, created_ms in list(
+            done["events_forgotten"] += purging.remove_events(older, gone)
+    for version_id, memory_id, current, value, about, created_ms in list(
         older.execute(
-            "select v.id, m.id, m.version_id is v.id, v.value, v.recorded_ms from memory_versions v"
-            " join memories m on m.id = v.memory_id order by v.id"
+            "select v.id, m.id, m.version_id is v.id, v.value, m.key || char(10) || v.tags || char(10) || v.source,"
+            " v.recorded_ms from memory_versions v join memories m on m.id = v.memory_id order by v.id"
         )
     ):
         # What a person said again later stands.
-        if not any(at_ms >= created_ms for at_ms in denials.of_value(older, value)):
+        times = [*denials.of_value(older, value), *(sought.since(about) if sought is not None else ())]
+        if not any(at_ms >= created_ms for at_ms in times):
             continue
         if current:
             erase.erase_memory(older, memory_id, "person", now_ms)
         else:
             erase.erase_versions(older, [version_id])
-        versions += 1
-    return erased, versions
+        done["values_forgotten"] += 1
+    if sought is not None:
+        done["findings_forgotten"] = erase.erase_findings(older, (), sought)
+        texts.erase(older, sought)
+    return done
 
 
 def copies_noted(live: Connection, older: Connection) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from recorder.canonical import canonical, shape
-from recorder.models import Event, EventKind, StoredEvent
-from recorder.store import digests
+from recorder.models import Event, EventKind, PromptClass, StoredEvent
+from recorder.store import digests, retold
 from recorder.store.db import Connection
 
 PURPOSE = "deny"
 LONGEST_VALUE = 8_000
+CLOCKS_DIFFER_MS = 60_000
+"""How far ahead a time may lie that is believed."""
 
 
 def deny(db: Connection, what: str, texts: Sequence[str], *, actor: str, reason: str | None, now_ms: int) -> None:
@@ -24,8 +27,14 @@ def deny(db: Connection, what: str, texts: Sequence[str], *, actor: str, reason:
 
 
 def deny_value(db: Connection, value: str, *, actor: str, reason: str | None, now_ms: int) -> None:
-    """Never take the value in again, in whatever form."""
+    """Never take the value in again, in whatever form, alone or inside another text."""
     deny(db, "value", sorted({canonical(value), shape(value)}), actor=actor, reason=reason, now_ms=now_ms)
+    key_id, secret = digests.newest(db, PURPOSE, now_ms)
+    db.executemany(
+        "insert into deny_rules (what, digest, created_ms, actor, reason) values (?, ?, ?, ?, ?)"
+        " on conflict do nothing",
+        [(what, f"{key_id}:{digest}", now_ms, actor, reason) for what, digest in retold.spelled(secret, value)],
+    )
 
 
 def any_at_all(db: Connection) -> bool:
@@ -56,7 +65,7 @@ def names(event: Event | StoredEvent) -> tuple[str, ...]:
     return (event.key, bare) if event.key.startswith(("a:", "l:", "q:")) else (event.key,)
 
 
-def forgotten(db: Connection, batch: Sequence[Event]) -> set[str]:
+def forgotten(db: Connection, batch: Sequence[Event], now_ms: int | None = None) -> set[str]:
     """The keys of those events that are never to be taken in: the event itself was forgotten, or the record it is
     read from, or all it says is a value that was. What a person types after that is something new."""
     if not batch or not any_at_all(db):
@@ -70,8 +79,39 @@ def forgotten(db: Connection, batch: Sequence[Event]) -> set[str]:
         for event in batch
         if event.uuid in records
         or not known.isdisjoint(names(event))
-        or (not values.isdisjoint(forms[event.key]) and _says_forgotten(db, event))
+        or (
+            not values.isdisjoint(forms[event.key])
+            and not _typed_since(event, _exactly(db, str(event.body["text"])), now_ms)
+        )
     }
+
+
+def blanked(db: Connection, batch: Sequence[Event], now_ms: int | None = None) -> dict[str, Event]:
+    """Key → the event with `[forgotten]` for what was forgotten, of those that hold it among other words. What a person
+    types after that is something new."""
+    sought = retold.standing(db)
+    if sought is None:
+        return {}
+    found = {}
+    for event in batch:
+        times = sought.since("\n".join(retold.strings(event.body)))
+        if times and not _typed_since(event, times, now_ms):
+            found[event.key] = replace(event, body=sought.blanked(event.body))
+    return found
+
+
+def holds(sought: retold.Retold, event: StoredEvent) -> bool:
+    """Whether a stored event holds what was forgotten, and is not what a person typed since."""
+    texts = (*retold.strings(event.body), event.text)
+    times = [at_ms for text in texts for at_ms in sought.since(text)]
+    return bool(times) and not _typed_since(event, times, None)
+
+
+def _typed_since(event: Event | StoredEvent, times: Sequence[int], now_ms: int | None) -> bool:
+    """Whether a person typed it after these times. Nobody has typed what is yet to come."""
+    typed = event.kind is EventKind.PROMPT and event.klass in (None, PromptClass.TYPED)
+    known = now_ms is None or event.at_ms <= now_ms + CLOCKS_DIFFER_MS
+    return typed and known and all(event.at_ms > at_ms for at_ms in times)
 
 
 def _forms(event: Event) -> set[str]:
@@ -81,13 +121,13 @@ def _forms(event: Event) -> set[str]:
     return {canonical(said), shape(said)}
 
 
-def _says_forgotten(db: Connection, event: Event) -> bool:
-    since = of_value(db, str(event.body["text"]))
-    return any(event.kind is not EventKind.PROMPT or event.at_ms <= at_ms for at_ms in since)
-
-
 def of_value(db: Connection, value: str) -> list[int]:
-    """When the value was forgotten, for each rule that says so."""
+    """When the value, or what it holds, was forgotten, for each rule that says so."""
+    sought = retold.standing(db)
+    return [*_exactly(db, value), *(sought.since(value) if sought is not None else ())]
+
+
+def _exactly(db: Connection, value: str) -> list[int]:
     if not digests.any_key(db, PURPOSE):
         return []
     forms = [f"value:{form}" for form in {canonical(value), shape(value)}]
@@ -99,9 +139,16 @@ def of_value(db: Connection, value: str) -> list[int]:
 
 
 def lift_value(db: Connection, value: str) -> None:
-    """Let the value come again."""
+    """Let the value come again, and what it holds."""
     forms = [f"value:{form}" for form in {canonical(value), shape(value)}]
-    db.execute(
-        "delete from deny_rules where what = 'value' and digest in (select value from json_each(?))",
-        (json.dumps(list(digests.under_every_key(db, PURPOSE, forms))),),
-    )
+    sought = retold.standing(db)
+    inside = [value[start:end] for start, end, _ in sought.spans(value)] if sought is not None else []
+    forms += [f"value:{form}" for one in inside for form in {canonical(one), shape(one)}]
+    gone = list(digests.under_every_key(db, PURPOSE, forms))
+    gone += [
+        f"{key_id}:{digest}"
+        for key_id, secret in digests.every(db, PURPOSE)
+        for one in (value, *inside)
+        for _, digest in retold.spelled(secret, one)
+    ]
+    db.execute("delete from deny_rules where digest in (select value from json_each(?))", (json.dumps(gone),))

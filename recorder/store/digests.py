@@ -10,13 +10,23 @@ from recorder.store.db import Connection
 
 def of(db: Connection, purpose: str, text: str, now_ms: int) -> str:
     """The digest of a text under the newest key of a purpose, which is made at first use: `<key id>:<hex>`."""
+    return _digest(*newest(db, purpose, now_ms), text)
+
+
+def newest(db: Connection, purpose: str, now_ms: int) -> tuple[int, bytes]:
+    """(id, secret) of the newest key of a purpose, which is made at first use."""
     for key_id, secret in db.execute(
         "select id, secret from keys where purpose = ? order by id desc limit 1", (purpose,)
     ):
-        return _digest(key_id, secret, text)
+        return key_id, secret
     secret = secrets.token_bytes(32)
     db.execute("insert into keys (purpose, secret, created_ms) values (?, ?, ?)", (purpose, secret, now_ms))
-    return _digest(db.last_insert_rowid(), secret, text)
+    return db.last_insert_rowid(), secret
+
+
+def every(db: Connection, purpose: str) -> list[tuple[int, bytes]]:
+    """(id, secret) of every key of a purpose."""
+    return list(db.execute("select id, secret from keys where purpose = ?", (purpose,)))
 
 
 def any_key(db: Connection, purpose: str) -> bool:

@@ -56,7 +56,7 @@ TREATED: Mapping[str, str] = {
     "project_aliases": "identity kept, project_id word",
     "project_roots": "root kept, project_id word",
     "projects": "id word, identity kept, name mark, root kept, merged_into word",
-    "relations": "relation row, actor mark",
+    "relations": "relation row, actor mark, channel word",
     "runs": "name kept, state word, asked json, found json",
     "scopes": "name word",
     "sessions": "id kept, project_id word, first_cwd kept, transcript_path kept, end_reason null, title null,"
