@@ -119,19 +119,27 @@ def _open(db: Connection, one: Memory, other: Memory, kind: str, writer: Writer)
 
 
 def _dispute(db: Connection, one: Memory, other: Memory, writer: Writer) -> None:
-    """Dispute both, or the one of lower standing; what is disputed recall leaves out until a person decides."""
+    """Dispute both, or the one of lower standing; what is disputed recall leaves out until a person decides. What a
+    person verified or pinned is never hidden by looking: there the finding alone says so."""
     ranks = {memory.id: _rank(db, memory) for memory in (one, other)}
     highest = max(ranks.values())
     for memory in (one, other):
         lower = ranks[memory.id] < highest or ranks[one.id] == ranks[other.id]
-        if lower and allows("disputed", memory):
+        if lower and allows("disputed", memory) and not _a_persons(db, memory):
             rival = other if memory is one else one
             renewed(db, memory, writer, Trust.DISPUTED, "disputed", f"contradicts {address_of(rival)}")
 
 
-def _rank(db: Connection, memory: Memory) -> tuple[int, bool]:
+def _rank(db: Connection, memory: Memory) -> tuple[bool, int]:
+    """Trust before standing: what somebody proposed puts nothing in doubt that is verified."""
     stood = undisputed(db, memory)
-    return STANDING[memories.channel_of(db, stood.version_id)], stood.trust is Trust.VERIFIED
+    return stood.trust is Trust.VERIFIED, STANDING[memories.channel_of(db, stood.version_id)]
+
+
+def _a_persons(db: Connection, memory: Memory) -> bool:
+    """Whether a person pinned it, or said that it is so: by hand, or typed as a rule."""
+    said = memories.channel_of(db, memory.version_id) in (Channel.PERSON, Channel.USER_SAID)
+    return memory.pinned or (said and memory.trust is Trust.VERIFIED)
 
 
 def undisputed(db: Connection, memory: Memory) -> Memory:
