@@ -8,16 +8,38 @@ import unicodedata
 from functools import cache
 
 _LEAD = re.compile(
-    r"^(?:please )?(?:remember(?: that\b|:| -| –| —|,)?|(?:note(?: that)?|reminder|fyi|nb)(?: ?:|,| -)) +"
+    r"^(?:please )?(?:remember(?: that\b|:| -| –| —|,)?|(?:note(?: that)?|reminder|fyi|nb)(?: ?:|,| -)"
+    r"|(?:important|attention|warning|caution|info|tip|fact|rule|correction|update) ?:) +"
 )
+_MARK = re.compile(r"^(?:[-*+>•]|#{1,6}|\d{1,3}[.)]|\[[ x]\]) +")
+_TAIL = re.compile(r"[\s.!?,;:]+$")
+_QUOTES = "\"'"
+_PAIRS = (
+    ("~~", "~~"),
+    ("==", "=="),
+    ("__", "__"),
+    ("*", "*"),
+    ("_", "_"),
+    ("(", ")"),
+    ("[", "]"),
+    ("{", "}"),
+    ("<", ">"),
+)
+_WRAPS = frozenset("value text content memory fact rule note message data".split())
+"""Keys that say of a text only that it is one."""
 _ASCII_UNSEEN = {code: None for code in range(128) if not chr(code).isprintable() and not chr(code).isspace()}
+_ALIKE = dict.fromkeys((*range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58), "-")
+_ALIKE |= dict.fromkeys((0x2018, 0x2019, 0x201A, 0x201B, 0x2032, 0x02BC, 0x2039, 0x203A), "'")
+_ALIKE |= dict.fromkeys((0x201C, 0x201D, 0x201E, 0x201F, 0x2033, 0xAB, 0xBB), '"')
+_ALIKE |= dict.fromkeys((0x2800, 0x115F, 0x1160, 0x3164, 0xFFA0, 0x1D159), " ")  # blank, and no white space
+_SHORT_I = "\u0438\u0306"  # a letter of its own, and no letter with a mark
 
 
 def canonical(value: str) -> str:
     """The value as it is compared: two that read alike are one, two that say different things stay two.
 
-    A paraphrase is another value; that it is to be remembered, and how it is marked up, says nothing. Only what is not
-    ASCII is taken for the letter it looks like: `1` and `l` differ.
+    A paraphrase is another value; that it is to be remembered, how it is marked up or quoted, and whether it is asked,
+    says nothing. Only what is not ASCII is taken for the letter it looks like: `1` and `l` differ.
     """
     return _bare(_folded(_composed(value)).translate(look_alikes()))
 
@@ -31,11 +53,33 @@ def shape(value: str) -> str:
 
 
 def _composed(value: str) -> str:
-    return unicodedata.normalize("NFKC", _ordered(value))
+    text = _ordered(value)
+    if text.isascii():
+        return text
+    return _unmarked(unicodedata.normalize("NFKC", text).translate(_ALIKE))
+
+
+def _unmarked(text: str) -> str:
+    """The text without the marks over, under and through its Latin, Greek and Cyrillic letters and digits; elsewhere a
+    mark makes another letter."""
+    parts = unicodedata.normalize("NFD", text)
+    if not any(map(unicodedata.combining, parts)):
+        return text
+    kept: list[str] = []
+    base = ""
+    for sign in parts:
+        if not unicodedata.combining(sign):
+            base = sign
+        elif base < "\u0530" or "\u1d00" <= base < "\u2000" or "\u2c60" <= base < "\u2e80":
+            if (base + sign).casefold() != _SHORT_I or kept[-1] != base:
+                continue
+        kept.append(sign)
+    return unicodedata.normalize("NFC", "".join(kept))
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text.casefold())
+    folded = text.casefold()
+    return folded if folded.isascii() else unicodedata.normalize("NFKC", folded)
 
 
 def _bare(text: str) -> str:
@@ -44,22 +88,53 @@ def _bare(text: str) -> str:
     else:
         seen = "".join(sign for sign in text if sign.isspace() or not _unseen(sign))
     plain = " ".join(seen.replace("`", "").replace("**", "").split())
-    return _LEAD.sub("", plain).rstrip(".!")
+    while (less := _TAIL.sub("", _unwrapped(_LEAD.sub("", _MARK.sub("", plain))))) != plain and less:
+        plain = less
+    return plain
+
+
+def _unwrapped(text: str) -> str:
+    """The text without the quotes around it, and without one pair of signs that encloses all of it."""
+    inner = text.strip(_QUOTES).strip()
+    for begin, end in _PAIRS:
+        if inner.startswith(begin) and inner.endswith(end) and len(inner) > len(begin) + len(end):
+            within = inner[len(begin) : -len(end)]
+            if begin not in within and end not in within:
+                return within.strip()
+    return inner
 
 
 def _unseen(sign: str) -> bool:
-    # Cf: zero width, bidi, tags, soft hyphen. Cc: controls. Beside them: variation selectors and the Hangul fillers.
-    return unicodedata.category(sign) in {"Cf", "Cc"} or "\ufe00" <= sign <= "\ufe0f" or sign in "\u115f\u1160\u3164"
+    # Cf: zero width, bidi, tags, soft hyphen. Cc: controls. Beside them: variation selectors and marks of no form.
+    return (
+        unicodedata.category(sign) in {"Cf", "Cc"}
+        or "\ufe00" <= sign <= "\ufe0f"
+        or "\U000e0100" <= sign <= "\U000e01ef"
+        or sign in "\u034f\u17b4\u17b5\u180b\u180c\u180d"
+    )
 
 
 def _ordered(value: str) -> str:
-    """JSON with its keys in order; any other text as it is."""
-    if not value.lstrip().startswith(("{", "[")):
+    """JSON with its keys in order, or the one text it wraps; any other text as it is."""
+    if not value.lstrip().startswith(("{", "[", '"')):
         return value
     try:
-        return json.dumps(json.loads(value), sort_keys=True, ensure_ascii=False)
+        return _text_of(json.loads(value)) or value
     except (ValueError, RecursionError):
         return value
+
+
+def _text_of(found: object) -> str:
+    inner = found
+    while True:
+        if isinstance(inner, str):
+            return inner
+        if isinstance(inner, list) and len(inner) == 1:
+            inner = inner[0]
+        elif isinstance(inner, dict) and len(inner) == 1 and str(next(iter(inner))).casefold() in _WRAPS:
+            inner = next(iter(inner.values()))
+        else:
+            return json.dumps(found, sort_keys=True, ensure_ascii=False)
 
 
 @cache
