@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +16,9 @@ from recorder.store.db import Connection
 from recorder.store.holding import Words
 
 ALWAYS = (
-    "Claude Code's own memory files and its history of prompts",
+    "conversations that say it again in other transcripts of Claude Code, its memory files and its history of prompts",
     "git, and files that were written with it",
-    "snapshots and backups of this disk",
+    "exports and backups that somebody else made, moved or copied, snapshots and backups of this disk",
     "what Claude Code sent to its model provider",
 )
 """What nobody here can change, or even see."""
@@ -40,7 +42,9 @@ def everywhere(
 
     Raises: Conflict, GateRefused.
     """
-    first = clear(config, planned.words, exports=[path for path in copies.noted(db, "export") if _ours(config, path)])
+    ours = [path for path in copies.noted(db, "export") if _ours(config, path)]
+    addresses = {(memory.namespace, memory.key) for memory in planned.memories}
+    first = clear(config, planned.words, exports=ours, addresses=addresses)
     done = gate.carry_out(db, planned, writer, reason=reason, unreached=unreached(db, config, planned))
     then = clear(config, planned.words)
     return done, Cleared(
@@ -49,8 +53,11 @@ def everywhere(
     )
 
 
-def clear(config: Config, words: Words, *, exports: Sequence[str] = ()) -> Cleared:
-    """Take the words out of the files of this home. An export from which they are taken is no whole export any more."""
+def clear(
+    config: Config, words: Words, *, exports: Sequence[str] = (), addresses: Collection[tuple[str, str]] = ()
+) -> Cleared:
+    """Take the words out of the files of this home. From an export every memory goes that holds them or stands at one
+    of the addresses, and with it the seal: it is no whole export any more."""
     removed: list[str] = []
     overwritten: list[str] = []
     for path in holding(_spooled_and_shown(config), words):
@@ -58,6 +65,9 @@ def clear(config: Config, words: Words, *, exports: Sequence[str] = ()) -> Clear
         path.with_name(path.name + ".reason").unlink(missing_ok=True)
         removed.append(str(path))
     # In place and to the same length: whoever has the file open writes on behind it.
+    for path in map(Path, exports):
+        if _without_entries(path, words, addresses):
+            overwritten.append(str(path))
     for path in holding([*_files(config.logs_dir), *map(Path, exports)], words):
         with suppress(OSError):
             _overwrite(path, words)
@@ -100,6 +110,58 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:  # gone, or not ours to read
         return b""
+
+
+def _without_entries(path: Path, words: Words, addresses: Collection[tuple[str, str]]) -> bool:
+    """Whether memories were taken out of an export."""
+    content = _content(path)
+    less = less_export(content, words, addresses)
+    if less is None:
+        return False
+    with suppress(OSError):
+        _overwrite(path, words)  # where it lies on the disk
+        part = path.with_name(f".{path.name}.part")
+        with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(less)
+        os.replace(part, path)
+        return True
+    return False
+
+
+def less_export(content: bytes, words: Words, addresses: Collection[tuple[str, str]]) -> bytes | None:
+    """An export without the memories that hold the words or stand at one of the addresses, and without its seal; None
+    where it holds none of them, or is no export."""
+    try:
+        file = json.loads(content)
+        inside = file["content"]
+        entries, links, rejections = inside["memories"], inside["relations"], inside["tombstones"]
+        gone = {
+            (one["namespace"], one["key"])
+            for one in entries
+            if (one["namespace"], one["key"]) in addresses or words.in_bytes(json.dumps(one).encode())
+        }
+        left = [
+            one
+            for one in links
+            if not words.in_text(one["relation"])
+            and not any((one[end]["namespace"], one[end]["key"]) in gone for end in ("source", "target"))
+        ]
+        if not gone and len(left) == len(links):
+            return None
+        for one in entries:
+            with_whom = one["suppressed_with"]
+            if with_whom and (with_whom["namespace"], with_whom["key"]) in gone:
+                one["suppressed_with"] = None
+        for one in rejections:
+            if one["memory"] and (one["memory"]["namespace"], one["memory"]["key"]) in gone:
+                one["memory"] = None
+            one["reason"] = None if one["reason"] and words.in_text(one["reason"]) else one["reason"]
+        inside["memories"] = [one for one in entries if (one["namespace"], one["key"]) not in gone]
+        inside["relations"] = left
+        file["seal"] = {"sha256": "", "signature": ""}
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return json.dumps(file, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
 
 
 def _overwrite(path: Path, words: Words) -> None:

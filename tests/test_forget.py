@@ -14,6 +14,7 @@ from recorder import forget, gate
 from recorder.capture import reading, spool
 from recorder.config import Config
 from recorder.errors import GateRefused, NotFound
+from recorder.lifecycle import export, imports, shape
 from recorder.models import Channel, Event, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Source
 from recorder.recall import rank
 from recorder.store import audit, erase, events, findings, health, memories, sessions, texts, upkeep, vectors
@@ -563,3 +564,23 @@ def test_a_longer_value_that_holds_forgotten_words_is_refused_until_a_person_say
     told = event_of(stop(session="s1", prompt_id="p1", last_assistant_message=REPLY), at_ms=T0 + 500)
     take(db, config, [told], now_ms=T0 + 600)
     assert events.get(db, [events.id_of_key(db, told.key) or 0])[0].body["text"] == REPLY
+
+
+def test_an_export_of_this_home_loses_the_whole_memory_and_its_seal(
+    db: Connection, config: Config, project: str, own_home: Path
+) -> None:
+    space = f"project.{project}"
+    gate.propose(db, given(project, "8080", key="port.vault", event=1, quote="word"), writer(project))
+    gate.link(db, (space, KEY), (space, "fact.twin"), "explains", writer(project))
+    (config.home / "exports").mkdir()
+    path = config.home / "exports" / "1.json"
+    export.write(db, path, project_id=None, now_ms=T0 + 20)
+    everywhere(db, config, project)
+    read = shape.read(path.read_bytes(), path.name)
+    assert [entry.key for entry in read.content.memories] == ["fact.twin"]
+    assert not read.intact and read.content.relations == []
+    assert traces(config.home, [*PARTS, b"xxxx", b"8080", b"port.vault"]) == []
+    elsewhere = connect(own_home / "elsewhere" / "recorder.db")
+    summary = imports.take(elsewhere, read, skip=False, actor="terminal", now_ms=T0 + 30)
+    assert (summary.own, summary.counts) == (False, {"created": 1})
+    elsewhere.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from recorder.store.entries import Entry
 from recorder.store.tombstones import TELLING
 
 BATCH = 100
+BLANKED = re.compile("x{12,}")
+"""What an older version put in the place of forgotten words."""
 BECAME = {"superseded": "created", "corroborated": "unchanged"}
 """The gate's word → ours."""
 
@@ -159,13 +162,16 @@ def _store(room: Room, entries: Sequence[Entry], summary: Summary) -> None:
 
 def _finish(room: Room, stored: Sequence[Entry], found: Read, summary: Summary) -> None:
     """What takes two memories, once all of them are there; and the row of the audit that names the file."""
+    came: set[int | None] = set()
     for entry in stored:
         memory_id = dump.id_at(room.db, entry.namespace, entry.key)
         if memory_id is not None:
+            came.add(memory_id)
             load.settle_suppressed(room.db, memory_id, entry)
     for link in found.content.relations:
         ends = [dump.id_at(room.db, _namespace(room, end.namespace), end.key) for end in (link.source, link.target)]
-        if ends[0] is not None and ends[1] is not None:
+        # Between two that stood here before, it was taken away since.
+        if ends[0] is not None and ends[1] is not None and came.intersection(ends):
             summary.relations += load.add_link(room.db, ends[0], ends[1], link)
     writer = gate.Writer(Channel.PERSON, room.actor, Scope(None), room.now_ms)
     audited(room.db, writer, "imported", "export", found.seal.sha256, None)
@@ -292,7 +298,8 @@ def _through_the_gate(room: Room, entries: Sequence[Entry], summary: Summary) ->
 def _tell(room: Room, entry: Entry, summary: Summary) -> None:
     """Put what the entry says now before the gate, as an import."""
     version, writer = entry.in_force, room.writer(entry)
-    why = _barred(room, entry)
+    blanked = BLANKED.search("\n".join((entry.key, version.value, *version.tags)))
+    why = "blanked" if blanked else _barred(room, entry)
     if why is not None:
         _refuse(room, entry, why, summary)
         return

@@ -55,7 +55,7 @@ class Rejection:
 class Denial:
     """A deny rule."""
 
-    what: Annotated[str, Field(pattern=r"^(event|record|value|words:[0-9]{1,5}:[0-9]{1,5}:[0-9]{1,3})$")]
+    what: Annotated[str, Field(pattern=r"^(event|record|value|words:[0-9]{1,5}:[0-9]{1,5}:[0-9]{1,4})$")]
     digest: Digest
     created_ms: Ms
     actor: Short

@@ -38,7 +38,7 @@ Rule = tuple[int, int, str, int]
 def spelled(secret: bytes, value: str) -> list[tuple[str, str]]:
     """(what, hex digest) by which a value is known inside a text: `words:<how many>:<place of the longest>:<its
     mark>`."""
-    found = {}
+    found: dict[tuple[str, str], None] = {}
     for form in (canonical(value), value):
         words = [_plain(word) for word in _pattern(form).findall(form)]
         if words and len(words) <= MOST_WORDS:

@@ -82,7 +82,7 @@ def test_rejections_and_denials_refuse_in_the_new_home_as_they_did_in_the_old(tm
     forget_value(old, "my private thing of old")
     new = connect(tmp_path / "new" / "recorder.db")
     summary = imported(new, exported(old, tmp_path / "e.json"))
-    assert (summary.tombstones > 0, summary.deny_rules) == (True, 1)
+    assert (summary.tombstones > 0, summary.deny_rules) == (True, 2)  # the value, and its words inside others
     for value, reason in ((FALSE.upper(), "tombstone"), ("my private thing of old", "forgotten")):
         outcome = gate.tell(new, proposal(value), agent(now_ms=LATER + 10))
         assert (outcome.action, outcome.reason.partition(":")[0]) == ("refused", reason)
@@ -303,3 +303,12 @@ def test_a_memory_cannot_be_put_where_it_does_not_belong(tmp_path: Path) -> None
             "select v.channel from memory_versions v join memories m on m.id = v.memory_id where m.namespace = 'user'"
         )
     }
+
+
+def test_a_link_that_was_taken_away_does_not_come_back_by_an_old_export(tmp_path: Path) -> None:
+    db = furnished(tmp_path)
+    path = exported(db, tmp_path / "e.json")
+    (link,) = [one for one in db.execute("select id from relations where relation = 'about'")]
+    gate.unlink(db, link[0], person())
+    assert imported(db, path).relations == 0
+    assert list(db.execute("select 1 from relations where relation = 'about'")) == []
