@@ -120,14 +120,20 @@ def make_backup(
 @app.command("restore-backup")
 def restore_backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The .db file of a backup; its manifest beside it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Also where the backup is of another home.")] = False,
     as_json: Json = False,
 ) -> None:
     """Put a backup in place of the database, and on top of it what was rejected, deleted and forgotten since. What is
-    there now is backed up first. Stops the service and the worker."""
+    there now is backed up first. The service and the worker are stopped, and started again where they ran."""
     only_a_person("restores backups")
     settled = settings()
     chosen = backups.look(file)
-    with _alone(settled):
+    if not yes and restoring.is_foreign(settled.db_path, chosen):
+        raise FileRefused(
+            f"{chosen.path} is no backup of this home: its memories would take the place of yours. Say --yes if you"
+            " mean that"
+        )
+    with _stopped(settled), _alone(settled):
         result = restoring.restore(settled.db_path, chosen, settled.backups_dir, now_ms=now_ms())
         with desk() as here:
             brief.write_all(here.db, here.config, here.now_ms)
@@ -142,12 +148,24 @@ def restore_backup(
 
 
 @contextmanager
+def _stopped(settled: Config) -> Iterator[None]:
+    """Service and worker are stopped inside, and run again afterwards where they ran; whatever came of it."""
+    service, worker = serve.down(settled.home)
+    try:
+        yield
+    finally:
+        if service:
+            serve.detach(settled.home, settled.web.port)  # it starts a worker
+        elif worker:
+            serve.start_worker(settled)
+
+
+@contextmanager
 def _alone(settled: Config) -> Iterator[None]:
     """Nothing of ours that writes by itself runs inside.
 
-    Raises: RecorderError when it cannot be stopped.
+    Raises: RecorderError when a worker was started meanwhile.
     """
-    serve.down(settled.home)
     with held.locked(settled.home) as ours:
         if not ours:
             raise RecorderError("a worker was started meanwhile: try again")

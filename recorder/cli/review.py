@@ -142,7 +142,16 @@ def _settled(db: Connection, item: Item, decision: Decision, writer: gate.Writer
         db, int(item.id[1:]), decision.verb, writer, decision.reason, decision.value or None, seen=seen
     )
     told = reached.check(db, item.scope, settled.kept, settled.gone, writer.now_ms)
-    return Done(f"{decision.verb}: {settled.outcome.action}", told)
+    return Done(f"{decision.verb}: {settled.outcome.action}{_lifted_by_it(db, item, settled)}", told)
+
+
+def _lifted_by_it(db: Connection, item: Item, settled: gate.Settled) -> str:
+    """That a rejection was lifted by what was decided, in words; nothing where none was."""
+    was = item.new.rejected_ms if item.new is not None else None
+    if was is None or item.new is None or not settled.kept:
+        return ""
+    lifted = queue.rejected_ms(db, settled.kept[0], item.new.value) is None
+    return f", and the rejection of {when(was)} is lifted" if lifted else ""
 
 
 def _of_memory(db: Connection, item: Item, decision: Decision, writer: gate.Writer) -> Done:
@@ -296,7 +305,9 @@ def _list(items: list[Item], as_json: bool) -> None:
         return
     for item in items:
         _show(item)
-    out.print("nothing waits" if not items else f"{len(items)} wait")
+    behind = sum(item.more for item in items)
+    more = f", and {behind} more about the same memories" if behind else ""
+    out.print("nothing waits" if not items else f"{len(items)} wait{more}")
 
 
 def _shape(item: Item) -> dict[str, Any]:
@@ -306,7 +317,9 @@ def _shape(item: Item) -> dict[str, Any]:
 def _show(item: Item) -> None:
     out.print(Text(f"{item.id}  {item.kind}  {when(item.at_ms)}", "bold"))
     if item.reason:
-        out.print(Text(plain(item.reason), "dim"))
+        out.print(Text(f"  {fence.line(item.reason)}", "dim"))
+    if item.more:
+        out.print(Text(f"  the newest of them; and {item.more} more were proposed before", "dim"))
     both = item.old is not None and item.new is not None
     for label, side in (("old: " if both else "", item.old), ("new: ", item.new)):
         if side is not None:
@@ -316,8 +329,12 @@ def _show(item: Item) -> None:
 def _show_side(label: str, side: Side) -> None:
     standing = f"  {side.trust}, version {side.version}" if side.version is not None else "  proposed"
     hidden = f", {side.state}" if side.state not in (None, "active") else ""
-    out.print(Text(f"{label}{plain(side.address)}{standing}{hidden}  {plain(side.source)}", "cyan"))
-    out.print(Text(f"  {plain(side.value)}"))
+    out.print(Text(f"{label}{fence.line(side.address)}{standing}{hidden}  {fence.line(side.source)}", "cyan"))
+    if side.rejected_ms is not None:
+        out.print(Text(f"  you rejected this on {when(side.rejected_ms)}: taking it over lifts that", "yellow"))
+    # Whatever a value says, no line of it can look like one of ours.
+    for row in plain(side.value).split("\n"):
+        out.print(Text(f"  | {row}"))
     for cited in side.evidence:
         at = f"  {when(cited['at_ms'])} {cited['kind']}" if "at_ms" in cited else ""
         out.print(Text(f"  “{fence.cut(fence.line(str(cited['quote'])), 300)}”{at}", "dim"))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
 from recorder.canonical import canonical
-from recorder.models import Memory, Scope
-from recorder.store import findings, memories
+from recorder.gate.address import home_scope
+from recorder.models import Memory, Scope, Trust
+from recorder.store import findings, memories, tombstones
 from recorder.store.db import Connection
 
 REFUSED_WITHIN_MS = 7 * 86_400_000
 REFUSALS = 20
 QUOTES = 3
+EVERYTHING = 1_000_000
+PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Side:
     """Names the exact value: what is approved is what was looked at."""
     evidence: tuple[Mapping[str, Any], ...] = ()
     """`{"quote", "kind", "at_ms"}` each."""
+    rejected_ms: int | None = None
+    """When a person rejected this very value, where it is still rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +53,43 @@ class Item:
     """The memory, or what stood first."""
     new: Side | None = None
     """What came later: another memory, or a proposal."""
+    more: int = 0
+    """How many others were proposed about the same memory before."""
 
 
-def waiting(db: Connection, scope: Scope | None, now_ms: int, *, limit: int = 100) -> list[Item]:
-    """Everything that waits in the scope, or everywhere for a person: findings first, then memories, the oldest first;
-    then what was refused lately and what is being forgotten."""
-    found = [_of_finding(db, one) for one in findings.listing(db, scope, limit=limit)]
-    ids = findings.unverified(db, scope, limit=limit)
-    found += [_of_memory(db, memory) for memory in memories.get(db, ids)]
+def waiting(db: Connection, scope: Scope | None, now_ms: int) -> list[Item]:
+    """Everything that waits in the scope, or everywhere for a person: findings first, those about what is verified
+    before the others, of one memory the newest alone; then memories, the oldest first; then what was refused lately
+    and what is being forgotten."""
+    found = _grouped(db, scope)
+    ids = findings.unverified(db, scope, limit=EVERYTHING)
+    found += [_of_memory(db, memory) for start in range(0, len(ids), PAGE) for memory in _page(db, ids, start)]
     found += [_of_refusal(one) for one in findings.refusals(db, now_ms - REFUSED_WITHIN_MS, REFUSALS)]
     found += [
         Item(f"g{one['id']}", "forget", one["asked_ms"], "another program reads the store", Scope(None))
         for one in findings.pending_forgets(db)
     ]
     return found
+
+
+def _page(db: Connection, ids: list[int], start: int) -> list[Memory]:
+    return memories.get(db, ids[start : start + PAGE])
+
+
+def _grouped(db: Connection, scope: Scope | None) -> list[Item]:
+    """One item a memory and kind of what was proposed about it; a pair of memories is an item of its own."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in findings.listing(db, scope, limit=EVERYTHING):
+        alone = one["other_id"] is not None or one["memory_id"] is None
+        groups.setdefault((one["id"],) if alone else (one["memory_id"], one["kind"]), []).append(one)
+    found = []
+    for group in groups.values():
+        newest = group[-1]
+        older = len(group) - 1
+        if newest["other_id"] is None and newest["memory_id"] is not None:
+            older += findings.superseded(db, newest["memory_id"], newest["kind"])
+        found.append(replace(_of_finding(db, newest), more=older))
+    return sorted(found, key=lambda one: (one.old is None or one.old.trust != Trust.VERIFIED, one.at_ms))
 
 
 def item(db: Connection, name: str) -> Item | None:
@@ -72,6 +100,13 @@ def item(db: Connection, name: str) -> Item | None:
         return _of_memory(db, found[0]) if found else None
     finding = findings.get(db, number) if letter == "f" else None
     return _of_finding(db, finding) if finding is not None and finding["state"] == "open" else None
+
+
+def rejected_ms(db: Connection, memory: Memory, value: str) -> int | None:
+    """When a person rejected a value where the memory stands, if that holds; None if nobody did."""
+    scopes = (home_scope(memory), memory.namespace)
+    standing = tombstones.matching(db, scopes, memory.key, value)
+    return max((one.created_ms for one in standing), default=None)
 
 
 def digest(value: str) -> str:
@@ -96,6 +131,7 @@ def _of_finding(db: Connection, finding: Mapping[str, Any]) -> Item:
             source=f"{proposed.get('channel', '')} {proposed.get('actor', '')}".strip(),
             digest=digest(str(proposed["value"])),
             evidence=tuple({"quote": one["quote"]} for one in proposed.get("evidence", ())[:QUOTES]),
+            rejected_ms=rejected_ms(db, old, str(proposed["value"])) if old else None,
         )
     project_id = old.project_id or old.home_project_id if old else None
     return Item(

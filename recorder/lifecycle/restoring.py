@@ -66,6 +66,26 @@ def restore(db_path: Path, chosen: Backup, folder: Path, *, now_ms: int) -> Rest
     return Restored(str(chosen.path), str(aside) if aside else None, dict(again), "gap")
 
 
+def is_foreign(db_path: Path, chosen: Backup) -> bool:
+    """Whether the backup is of another home than the database: their audits began with different rows."""
+    if not db_path.exists():
+        return False
+    live = _open(db_path)
+    if live is None:
+        return False
+    try:
+        other = connect_copy(chosen.path)
+        try:
+            firsts = [carry.first(one) for one in (live, other)]
+        finally:
+            other.close()
+    except DAMAGE:
+        return False
+    finally:
+        live.close()
+    return None not in firsts and firsts[0] != firsts[1]
+
+
 def _replace(live: Connection, chosen: Backup, folder: Path, now_ms: int) -> tuple[Counter[str], str]:
     """(what was decided since and is so again, `whole` or `gap`), once the database is the backup."""
     for _ in range(TRIES):

@@ -23,6 +23,6 @@ def reach(
         ends = {end for one in near for end in (one.from_id, one.to_id)}
         fresh = hits.of_memories(db, scope, ends - seen.keys(), now_ms=now_ms)
         seen = {**seen, **fresh}
-        links |= {one.id: one for one in near if one.from_id in seen and one.to_id in seen}
+        links |= {one.id: one for one in near if {one.from_id, one.to_id} <= {start, *seen}}
         edge = list(fresh)
     return list(links.values()), [hit for memory_id, hit in seen.items() if memory_id != start]

@@ -193,6 +193,13 @@ def head(db: Connection) -> str:
     return "{}:{}".format(*_last(db))
 
 
+def first(db: Connection) -> str | None:
+    """The digest of the first row of the audit; None where there is none."""
+    for (digest,) in db.execute("select digest from audit order by id limit 1"):
+        return str(digest)
+    return None
+
+
 def _last(db: Connection) -> tuple[int, str]:
     for row in db.execute("select id, digest from audit order by id desc limit 1"):
         return row[0], row[1]

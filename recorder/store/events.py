@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -22,6 +23,9 @@ COLUMNS = (
     " e.tool_use_id, e.agent_id, e.class, e.tool, e.ok, e.branch, e.healed, e.truncated, e.omitted_bytes"
 )
 
+
+CLOCKS_DIFFER_MS = 60_000
+"""How far ahead of our own clock a time may lie that is believed."""
 
 _IDS = "event_ids"
 
@@ -311,6 +315,19 @@ def get(db: Connection, ids: Sequence[int]) -> list[StoredEvent]:
         for row in db.execute(f"select {COLUMNS} from events e where e.id in ({marks})", tuple(part)):
             found[row[0]] = _event(row)
     return [found[i] for i in ids if i in found]
+
+
+def as_seen(db: Connection, found: Sequence[StoredEvent]) -> list[StoredEvent]:
+    """The events, none dated later than our own clock first saw it; those that were dated ahead of it are left out: a
+    record says of itself when it was made."""
+    marks = json.dumps([event.id for event in found])
+    rows = db.execute("select id, received_ms from events where id in (select value from json_each(?))", (marks,))
+    seen: dict[int, int] = dict(rows)
+    return [
+        replace(event, at_ms=min(event.at_ms, seen[event.id]))
+        for event in found
+        if event.id in seen and event.at_ms <= seen[event.id] + CLOCKS_DIFFER_MS
+    ]
 
 
 def of_turn(db: Connection, session_id: str, prompt_id: str | None) -> list[StoredEvent]:

@@ -14,6 +14,9 @@ PURPOSE = "pair"
 PAIRS = ("duplicate", "contradiction")
 """The kinds that are about two memories."""
 
+OPEN_AT_ONCE = 5
+"""Findings of one channel about one memory that wait at a time."""
+
 _COLUMNS = (
     "f.id, f.kind, f.memory_id, f.other_id, f.project_id, f.proposal, f.state, f.disposition, f.reason, f.created_ms,"
     " m.namespace, m.key, v.value, o.namespace, o.key, w.value"
@@ -49,7 +52,32 @@ def add(
         " values (?, ?, ?, ?, ?, ?, ?, ?)",
         (kind, memory_id, project_id, text, reason, now_ms, other_id, pair),
     )
-    return db.last_insert_rowid()
+    made = db.last_insert_rowid()
+    if memory_id is not None:
+        _supersede(db, made, now_ms)
+    return made
+
+
+def _supersede(db: Connection, finding_id: int, now_ms: int) -> None:
+    """Close the oldest open findings that one channel raised about one memory, but for the newest few."""
+    db.execute(
+        "update findings set state = 'resolved', disposition = 'superseded', resolved_ms = ?2, pair = null"
+        " where id in (select f.id from findings n join findings f on f.memory_id = n.memory_id and f.kind = n.kind"
+        " and f.proposal ->> '$.channel' is n.proposal ->> '$.channel' and f.state = 'open'"
+        " where n.id = ?1 and n.other_id is null order by f.id desc limit -1 offset ?3)",
+        (finding_id, now_ms, OPEN_AT_ONCE),
+    )
+
+
+def superseded(db: Connection, memory_id: int, kind: str) -> int:
+    """How many findings of a kind about a memory gave way to later ones that nobody has looked at."""
+    rows = db.execute(
+        "select count(*) from findings where memory_id = ?1 and kind = ?2 and disposition = 'superseded' and"
+        " id > coalesce((select max(id) from findings where memory_id = ?1 and kind = ?2 and state = 'resolved'"
+        " and disposition <> 'superseded'), 0)",
+        (memory_id, kind),
+    )
+    return int(next(iter(rows))[0])
 
 
 def _like(db: Connection, kind: str, memory_id: int | None, text: str) -> list[int]:

@@ -269,3 +269,43 @@ def test_hostile_text_reaches_the_terminal_harmless(terminal: Terminal) -> None:
     db.close()
     said = terminal.run("review", "--list")
     assert "odd" in said.out and not any(sign in said.out for sign in CONTROLS)
+
+
+def test_a_flood_of_proposals_about_one_memory_is_one_item_and_hides_nothing(terminal: Terminal) -> None:
+    terminal.ok("remember", "project", "decision.queue", OURS)
+    terminal.set("CLAUDECODE", "1")
+    for n in range(30):
+        terminal.ok("remember", "project", "decision.queue", f"We queue jobs in bucket {n * 7}")
+    terminal.ok("remember", "project", "decision.cache", "We cache in memory")
+    terminal.monkeypatch.delenv("CLAUDECODE")
+    (item,) = waiting(terminal, "conflict")
+    assert (item["new"]["value"], item["more"]) == ("We queue jobs in bucket 203", 29)
+    assert any(one["old"]["value"] == "We cache in memory" for one in waiting(terminal, "candidate"))
+    assert len([one for one in terminal.ok("findings") if one["kind"] == "conflict"]) == 5
+    said = terminal.run("review", "--list").out
+    assert "and 29 more" in said
+
+
+def test_no_line_of_a_stored_text_looks_like_an_item(terminal: Terminal) -> None:
+    fake = "fine\nm99  candidate  2026-01-01 10:00\nproject.x/rule  verified, version 1  person\n  Trust me\n1 wait"
+    by_claude(terminal, "remember", "project", "decision.cache", fake)
+    lines = terminal.run("review", "--list").out.splitlines()
+    for line in fake.splitlines():
+        assert line not in lines and f"  | {line}" in lines
+
+
+def test_a_value_that_was_rejected_before_is_marked_and_taking_it_over_says_so(terminal: Terminal) -> None:
+    by_claude(terminal, "remember", "project", "decision.queue", THEIRS)
+    item = conflict_again(terminal)
+    assert item["new"]["rejected_ms"] is not None
+    done = terminal.ok("review", "--settle", item["id"], "--as", "keep_both", "--reason", "so it is")
+    assert "is lifted" in done["action"]
+
+
+def conflict_again(terminal: Terminal) -> dict[str, Any]:
+    """A conflict that waits while its value is rejected elsewhere in the project."""
+    terminal.ok("remember", "project", "decision.other", OURS)
+    by_claude(terminal, "remember", "project", "decision.other", THEIRS)
+    terminal.ok("reject", "project", "decision.queue", "--reason", "no")
+    (item,) = waiting(terminal, "conflict")
+    return item

@@ -11,7 +11,7 @@ import pytest
 
 from recorder import gate
 from recorder.errors import FileRefused
-from recorder.lifecycle import backup, restoring
+from recorder.lifecycle import backup, purge, restoring
 from recorder.lifecycle.restoring import Restored
 from recorder.recall import rank
 from recorder.store import audit, copies, denials, erase, events, findings, memories, sessions
@@ -362,3 +362,24 @@ def test_a_restore_that_is_refused_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileRefused):
         put_back(tmp_path, found)
     assert (values(db), next(iter(db.execute("select count(*) from audit")))) == (now, rows)
+
+
+def test_a_purged_event_that_holds_a_forgotten_value_does_not_come_back_with_a_backup(tmp_path: Path) -> None:
+    db = opened(tmp_path)
+    secret = "Ada lives at nine Larch Street"
+    add_event(db, A, f"By the way, {secret.upper()}, behind the mill")
+    add_event(db, A, "Ada likes her tea without milk")
+    add_memory(db, A, "ada.home", secret)
+    add_memory(db, A, "ada.tea", "Ada likes tea")
+    add_memory(db, A, "ada.cup", "Ada likes cups")
+    gate.link(db, (SPACE_A, "ada.tea"), (SPACE_A, "ada.cup"), secret, person())
+    found = made(db, tmp_path / "copies")
+    purge.purge(db, 0, actor="terminal", now_ms=LATER + DAY_MS)
+    gate.forget(db, SPACE_A, "ada.home", person(now_ms=LATER + DAY_MS))
+    result = put_back(tmp_path, found, now_ms=LATER + 2 * DAY_MS)
+    assert result.again["events_forgotten"] >= 1
+    assert "Larch" not in str(recalled(db, "Ada Larch Street mill tea"))
+    db.close()
+    raw = b"".join(path.read_bytes() for path in tmp_path.glob("recorder.db*"))
+    assert b"larch street" not in raw.lower()
+    assert b"without milk" in raw

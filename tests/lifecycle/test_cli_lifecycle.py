@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from recorder import worker_socket
 from recorder.config import Config
 from recorder.errors import WorkerUnavailable
 from recorder.store import events
+from recorder.web import serve
 from tests.cli.terminal import ROOT, Terminal, environ, record
 from tests.makers import prompt
 
@@ -83,6 +85,18 @@ def answers(home: Path) -> bool:
         return False
 
 
+def by_itself(terminal: Terminal, *words: str) -> Any:
+    """The JSON answer of a command in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "recorder", *words, "--json"],
+        cwd=terminal.project,
+        env=environ(terminal.home, RECORDER_EMBED_ENABLED="false") | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
 def test_a_backup_is_restored_while_a_worker_runs(terminal: Terminal) -> None:
     made = terminal.ok("backup")
     terminal.ok("remember", "project", "learnt.since", "Learnt after the backup")
@@ -94,8 +108,9 @@ def test_a_backup_is_restored_while_a_worker_runs(terminal: Terminal) -> None:
     try:
         while not answers(terminal.home):
             assert worker.poll() is None
-        told = terminal.ok("restore-backup", made["path"])
+        told = by_itself(terminal, "restore-backup", made["path"])
         assert worker.wait(timeout=10) == 0
+        assert serve.stop_worker(terminal.home), "one that ran runs again"
     finally:
         worker.kill()
         worker.wait()
@@ -195,3 +210,15 @@ def test_what_is_forgotten_stays_away_after_an_old_backup_and_an_old_export(term
     assert terminal.ok("audit", "verify")["state"] == "pass"
     fresh = terminal.ok("remember", "project", "ada.job", "Ada works on the recorder")
     assert fresh
+
+
+def test_a_backup_of_another_home_is_put_in_place_only_when_that_is_meant(terminal: Terminal, tmp_path: Path) -> None:
+    own = terminal.home
+    terminal.set("RECORDER_HOME", str(tmp_path / "other"))
+    terminal.ok("remember", "user", "fact.other", "Somebody else lives here")
+    made = terminal.ok("backup")
+    terminal.set("RECORDER_HOME", str(own))
+    said = terminal.run("restore-backup", made["path"])
+    assert said.code == 1 and "no backup of this home" in said.err and "--yes" in said.err
+    assert terminal.run("get", "user", "fact.other").code == 1
+    assert terminal.ok("restore-backup", made["path"], "--yes")["audit"] == "gap"
