@@ -32,6 +32,9 @@ _ALIKE = dict.fromkeys((*range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58), "-")
 _ALIKE |= dict.fromkeys((0x2018, 0x2019, 0x201A, 0x201B, 0x2032, 0x02BC, 0x2039, 0x203A), "'")
 _ALIKE |= dict.fromkeys((0x201C, 0x201D, 0x201E, 0x201F, 0x2033, 0xAB, 0xBB), '"')
 _ALIKE |= dict.fromkeys((0x2800, 0x115F, 0x1160, 0x3164, 0xFFA0, 0x1D159), " ")  # blank, and no white space
+_JOINTS = re.compile(r"[-_/.:]+")
+MOST_WORDS = 100
+"""Of a text in which another is looked for."""
 _SHORT_I = "\u0438\u0306"  # a letter of its own, and no letter with a mark
 
 
@@ -50,6 +53,18 @@ def shape(value: str) -> str:
     A small letter may look like nothing of ASCII while its capital does: who compares looks at both forms.
     """
     return _bare(_folded(_composed(value).translate(look_alikes())).translate(look_alikes()))
+
+
+def worded(value: str) -> str:
+    """The words of the value alone, as a key joins them: `we-deploy.with_helm`."""
+    return " ".join(_JOINTS.sub(" ", canonical(value)).split())
+
+
+def runs(text: str, least: int) -> list[str]:
+    """Every run of words of a text, as `worded` gives it, that has at least this many characters."""
+    said = worded(text).split()[:MOST_WORDS]
+    found = {" ".join(said[i:j]).strip(" ,;!?'()[]\"") for i in range(len(said)) for j in range(i + 1, len(said) + 1)}
+    return sorted(one for one in found if len(one) >= least)
 
 
 def _composed(value: str) -> str:

@@ -224,3 +224,108 @@ def test_a_person_may_approve_only_what_was_looked_at(db: Connection, project: s
     assert gate.approve(db, *where, writer(project), expected_version=1, expected_value=SAID).action == "approved"
     found = memories.find(db, *where)
     assert found is not None and found.trust is Trust.VERIFIED
+
+
+WORDED = "we-deploy_with.helm-from-the-main-branch"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"key": WORDED}, {"key": f"note.{WORDED}.2"}, {"tags": (SAID,)}, {"tags": ("one", WORDED)}],
+    ids=["key", "part of a key", "tag", "joined tag"],
+)
+@pytest.mark.parametrize("gone", ["reject", "forget"])
+def test_a_key_or_a_tag_does_not_say_what_a_value_may_not(
+    db: Connection, project: str, gone: str, change: dict[str, object]
+) -> None:
+    gate.tell(db, given(project), writer(project, Channel.AGENT))
+    where = (f"project.{project}", "decision.deploy")
+    if gone == "reject":
+        gate.reject(db, *where, writer(project, now_ms=T0 + 20), reason="never so")
+    else:
+        gate.forget(db, *where, writer(project, now_ms=T0 + 20))
+    other = given(project, OTHER, **({"key": "free"} | change))
+    outcome = gate.tell(db, other, writer(project, Channel.AGENT, T0 + 30))
+    assert (outcome.action, outcome.reason.split(":")[0]) == (
+        "refused",
+        "tombstone" if gone == "reject" else "forgotten",
+    )
+    assert gate.tell(db, given(project, OTHER, key="free"), writer(project, Channel.AGENT, T0 + 40)).action == "created"
+    assert gate.tell(db, other, writer(project, now_ms=T0 + 50)).action != "refused", "a person may"
+
+
+def test_a_relation_or_a_reason_does_not_say_it_either(db: Connection, project: str) -> None:
+    space, agent = f"project.{project}", writer(project, Channel.AGENT, T0 + 30)
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    for key in ("one", "two"):
+        gate.propose(db, given(project, f"terraform {key}", key=key), agent)
+    gate.reject(db, space, "decision.deploy", writer(project, now_ms=T0 + 20), reason=f"no: {SAID}")
+    for name in (SAID, WORDED):
+        with pytest.raises(GateRefused) as refused:
+            gate.link(db, (space, "one"), (space, "two"), name, agent)
+        assert refused.value.reason == "tombstone"
+    gate.delete(db, space, "one", agent, reason=f"Because, as we know, {SAID.lower()}!")
+    gate.delete(db, space, "two", agent, reason="It is about terraform")
+    rows = list(db.execute("select reason from memory_history where action = 'deleted' order by id"))
+    assert rows == [("[left out]",), ("It is about terraform",)]
+
+
+@pytest.mark.parametrize("key", ["Decision.deploy", "decision.deploy2", "x"])
+def test_what_a_person_deleted_comes_back_under_no_other_key_by_itself(db: Connection, project: str, key: str) -> None:
+    space = f"project.{project}"
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    gate.delete(db, space, "decision.deploy", writer(project, now_ms=T0 + 20))
+    for channel in (Channel.OBSERVED, Channel.AGENT, Channel.IMPORT, Channel.USER_SAID):
+        again = given(project, SAID.upper(), key=key, namespace=f"{space}.x", occurred_ms=T0)
+        outcome = gate.propose(db, again, writer(project, channel, T0 + 30))
+        assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", "deleted")
+    gate.restore(db, space, "decision.deploy", writer(project, now_ms=T0 + 40))
+    again = given(project, key=key, namespace=f"{space}.x")
+    assert gate.propose(db, again, writer(project, Channel.OBSERVED, T0 + 50)).action == "created"
+    gate.delete(db, space, "decision.deploy", writer(project, now_ms=T0 + 60))
+    assert gate.propose(db, again, writer(project, Channel.AGENT, T0 + 70)).action == "unchanged", "it stands there"
+    ruled = given(project, key="typed", explicit=True, occurred_ms=T0 + 80)
+    assert gate.propose(db, ruled, writer(project, Channel.USER_SAID, T0 + 80)).action == "created"
+
+
+def test_what_was_proposed_about_the_person_elsewhere_stays_as_it_is_and_unseen(db: Connection, project: str) -> None:
+    def say(value: str, scope: str, now_ms: int) -> gate.Outcome:
+        made = given(project, value, namespace="user", key="preference.deploy", evidence=(), occurred_ms=now_ms)
+        return gate.tell(db, made, gate.Writer(Channel.AGENT, "agent", Scope(scope), now_ms), expected_version=None)
+
+    elsewhere = "other-11111111"
+    say(SAID, project, T0 + 10)
+    told = say(OTHER, elsewhere, T0 + 20)
+    assert (told.action, told.memory and told.memory.key) == ("created", "preference.deploy.2")
+    assert "helm" not in told.reason
+    assert say(f"{OTHER} only", elsewhere, T0 + 30).action == "superseded"
+    assert recalled(db, project) == {SAID: "candidate"}
+    assert recalled(db, elsewhere) == {f"{OTHER} only": "candidate"}
+
+
+def test_what_held_before_a_rejection_and_a_revert_is_still_known(db: Connection, project: str) -> None:
+    where = (f"project.{project}", "decision.deploy")
+    gate.propose(db, given(project), writer(project))
+    gate.propose(db, given(project, OTHER, occurred_ms=T0 + 100), writer(project, now_ms=T0 + 100))
+    gate.propose(db, given(project, f"{OTHER} now", occurred_ms=T0 + 200), writer(project, now_ms=T0 + 200))
+    gate.reject(db, *where, writer(project, now_ms=T0 + 300), reason="no")
+    gate.revert(db, *where, writer(project, now_ms=T0 + 400), version=1)
+    assert recalled(db, project) == {SAID: "verified"}
+    for at_ms, held in ((T0 + 50, SAID), (T0 + 150, OTHER), (T0 + 450, SAID)):
+        assert recalled(db, project, valid_at_ms=at_ms) == {held: "verified"}
+    assert recalled(db, project, valid_at_ms=T0 + 350) == {}
+
+
+def test_what_ends_before_it_begins_is_refused_with_both_dates(db: Connection, project: str) -> None:
+    day_ms = 86_400_000
+    odd = given(project, valid_from_ms=20_000 * day_ms, valid_to_ms=19_000 * day_ms)
+    outcome = gate.propose(db, odd, writer(project))
+    assert outcome.action == "refused"
+    assert all(date in outcome.reason for date in ("2024-10-04", "2022-01-08"))
+
+
+def test_a_person_may_spell_the_same_anew(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project, Channel.OBSERVED))
+    spelled = SAID.replace("helm", "Helm") + "."
+    assert gate.tell(db, given(project, spelled), writer(project, now_ms=T0 + 20)).action == "superseded"
+    assert recalled(db, project) == {spelled: "verified"}

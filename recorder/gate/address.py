@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.writer import Writer
-from recorder.models import Channel, Memory
+from recorder.models import Channel, Memory, Proposal
 from recorder.store import memories, projects
 from recorder.store.db import Connection
 
@@ -56,6 +57,19 @@ def standing_at(
     if expected_version is not None and current.version != expected_version:
         raise Conflict(f"{namespace}/{key} is at version {current.version} now, not {expected_version}: read it again")
     return current
+
+
+def apart(db: Connection, proposal: Proposal, writer: Writer) -> Proposal:
+    """The proposal, at the next free key where under its own stands what the writer may not see: a word about the
+    person that was proposed in another project, and that nobody verified."""
+    key, number = proposal.key, 1
+    while True:
+        there = memories.find(db, proposal.namespace, key)
+        foreign = there is not None and there.home_project_id not in (None, writer.scope.project_id)
+        if not foreign or there is None or memories.visible(db, there, writer.scope):
+            return replace(proposal, key=key)
+        number += 1
+        key = f"{proposal.key}.{number}"
 
 
 def scope_id(db: Connection, namespace: str, project_id: str | None) -> int | None:

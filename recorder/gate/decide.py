@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from hashlib import sha256
 
+from recorder import dates
 from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused
 from recorder.gate import address, tombs
@@ -59,6 +60,7 @@ def tell(
     """
 
     def keep_and_decide(db: Connection, clean: Proposal, writer: Writer) -> Outcome:
+        clean = clean if writer.is_person else address.apart(db, clean, writer)
         _expect(db, clean, expected_version)
         with attempt(db):
             said = statement(db, clean, writer, session_id)
@@ -95,16 +97,23 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
         raise GateRefused("empty", "an empty value says nothing: give one")
     if len(proposal.value) > VALUE_LIMIT:
         raise GateRefused("size", f"{len(proposal.value)} characters are too many: at most {VALUE_LIMIT}")
+    begins, ends = proposal.valid_from_ms, proposal.valid_to_ms
+    if begins is not None and ends is not None and begins >= ends:
+        told = dates.shown(begins, proposal.valid_from_precision), dates.shown(ends, proposal.valid_to_precision)
+        raise GateRefused("interval", f"what holds from {told[0]} cannot end at {told[1]}: give the earlier one first")
     if proposal.kind is MemoryKind.PREFERENCE and proposal.origin in NEVER_A_PREFERENCE:
         raise GateRefused("origin", "text from tools, files or the web never becomes a preference without a person")
     cited = _check_evidence(db, proposal, writer)
     trust = _trust(proposal, writer, cited)
+    if trust is not Trust.VERIFIED:
+        proposal = address.apart(db, proposal, writer)
     current = memories.find(db, proposal.namespace, proposal.key)
     same = current is not None and canonical(current.value) == canonical(proposal.value)
     free = current is not None and _withdrawn(db, current)
     if current is not None and current.deleted and not free and not writer.is_person and same:
         _refuse_hidden(db, current, proposal, writer, trust)
-    lifted = tombs.pass_by(db, proposal, writer, cited)
+    stands = same and current is not None and not current.deleted
+    lifted = tombs.pass_by(db, proposal, writer, cited, stands=stands)
     if current is None:
         return replace(_create(db, proposal, writer, trust, cited), also=lifted)
     if free:
@@ -114,7 +123,7 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     if current.trust is Trust.REJECTED:
         # Its own value passed the tombstones: a person said it again. Another value finds the place free.
         return supersede(db, current, proposal, writer, trust, cited)
-    if same and not (writer.is_person and _dated_anew(current, proposal)):
+    if same and not (writer.is_person and (_dated_anew(current, proposal) or _respelled(current, proposal))):
         return _corroborate(db, current, proposal, writer, trust, cited)
     if not writer.is_person and memories.had(db, current.id, proposal.value, [event.id for event in cited]):
         return Outcome("unchanged", current, "this was said before, and superseded")
@@ -136,6 +145,11 @@ def _dated_anew(current: Memory, proposal: Proposal) -> bool:
     stands = (current.valid_from_ms, current.valid_from_precision, current.valid_to_ms, current.valid_to_precision)
     dated = any(part is not None for part in given) and given != stands
     return dated or (proposal.expires_ms is not None and proposal.expires_ms != current.expires_ms)
+
+
+def _respelled(current: Memory, proposal: Proposal) -> bool:
+    """Whether the same is said in other letters, marks or capitals."""
+    return current.value.strip() != proposal.value.strip()
 
 
 def _said_later(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> bool:
@@ -247,14 +261,15 @@ def supersede(
     Where a person puts another value in its place, nothing automatic brings the old one back.
     """
     other = canonical(current.value) != canonical(proposal.value)
-    if other and current.trust is not Trust.REJECTED:
+    if other:
         said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
         from_ms = proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
-        if current.state is State.ACTIVE and (current.valid_from_ms is None or current.valid_from_ms < from_ms):
+        held = current.state is State.ACTIVE and current.trust is not Trust.REJECTED
+        if held and (current.valid_from_ms is None or current.valid_from_ms < from_ms):
             memories.close_version(db, current.version_id, valid_to_ms=from_ms, now_ms=writer.now_ms)
         if proposal.valid_from_ms is None and proposal.valid_from_precision is None:
             proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
-        if writer.is_person:
+        if writer.is_person and current.trust is not Trust.REJECTED:
             tombs.lay(db, current, current.value, writer, "corrected", None)
     return _version(db, current.id, proposal, writer, trust, cited, action, why)
 

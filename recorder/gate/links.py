@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from recorder.errors import GateRefused, NotFound
+from recorder.gate import tombs
 from recorder.gate.address import standing_at
 from recorder.gate.standing import STANDING
 from recorder.gate.writer import Writer, address_of, audited
@@ -21,6 +22,8 @@ def link(db: Connection, source: tuple[str, str], target: tuple[str, str], relat
     if not re.fullmatch(r"[\w .:-]{1,60}", name):
         raise GateRefused("relation", f"{relation[:60]!r} is no relation: 1 to 60 letters, digits or '_ .:-'")
     with transaction(db):
+        if not writer.is_person:
+            tombs.check_words(db, writer.scope.names, (name,))
         from_memory = standing_at(db, *source, writer)
         to_memory = standing_at(db, *target, writer)
         found = relations.add(

@@ -11,7 +11,7 @@ from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import alike, conflicts, tombs
 from recorder.gate.decide import decide, redacted, statement
 from recorder.gate.standing import allows
-from recorder.gate.verbs import hidden, rejected
+from recorder.gate.verbs import hidden, let_go, rejected
 from recorder.gate.writer import Outcome, Writer, cleaned, note, only_a_person
 from recorder.models import Evidence, Memory, MemoryKind, Origin, Proposal, State, Trust
 from recorder.store import events, findings, memories
@@ -93,8 +93,7 @@ def _wish(db: Connection, current: Memory, disposition: str, writer: Writer, why
         raise GateRefused("disposition", "a wish to delete is settled with keep_old (keep it) or keep_new (delete it)")
     if disposition == "keep_old" or not allows("deleted", current):
         return Settled(Outcome("kept", current), _there(db, current), ())
-    outcome = hidden(db, current, writer, State.DELETED, "deleted", writer.channel.value, why)
-    return Settled(outcome, (), (current.value,))
+    return Settled(let_go(db, current, writer, why), (), (current.value,))
 
 
 def _proposal(

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from recorder.canonical import worded
 from recorder.errors import GateRefused
 from recorder.gate.address import home_scope
 from recorder.gate.writer import Writer, audited
 from recorder.models import Channel, EventKind, Memory, PromptClass, Proposal, StoredEvent
-from recorder.store import denials, tombstones
+from recorder.store import denials, events, tombstones
 from recorder.store.db import Connection
 
+LEFT_OUT = "[left out]"
+"""In the place of a reason that says what was rejected or forgotten."""
 
-def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[StoredEvent]) -> int:
+
+def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[StoredEvent], *, stands: bool) -> int:
     """Let the proposal pass the tombstones and denials on its value; how many a person's word lifted.
+
+    `stands`: the same is there at its address; that a person deleted it elsewhere takes nothing away from that.
 
     Raises: GateRefused where one stands and nobody may lift it.
     """
+    cited = events.as_seen(db, cited)
+    scopes = _scopes(proposal, writer)
+    if not writer.is_person:
+        check_words(db, scopes, (proposal.key, *proposal.tags))
     denied = denials.of_value(db, proposal.value)
-    standing = tombstones.matching(db, _scopes(proposal, writer), proposal.key, proposal.value)
-    for since_ms, reason in [(at, "forgotten") for at in denied] + [(one.created_ms, "tombstone") for one in standing]:
+    standing = [
+        one
+        for one in tombstones.matching(db, scopes, proposal.key, proposal.value)
+        if not (stands and one.cause == tombstones.DELETED)
+    ]
+    for since_ms in denied:
         if not _says_it_again(writer, proposal, cited, since_ms):
-            raise GateRefused(reason, "a person said that this is not so: only a person brings it back")
+            raise GateRefused("forgotten", "a person said that this is not so: only a person brings it back")
+    for one in standing:
+        if one.cause == tombstones.DELETED:
+            if not _said_since(writer, proposal, cited, one.created_ms):
+                raise GateRefused("deleted", "a person deleted this: only a person brings it back")
+        elif not _says_it_again(writer, proposal, cited, one.created_ms):
+            raise GateRefused("tombstone", "a person said that this is not so: only a person brings it back")
     for one in standing:
         tombstones.lift(db, one.id, writer.actor, writer.now_ms)
     if denied:
@@ -27,6 +49,27 @@ def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[Stor
     if standing or denied:
         audited(db, writer, "lifted", f"{proposal.namespace}/{proposal.key}", proposal.value, "said again")
     return len(standing) + len(denied)
+
+
+def check_words(db: Connection, scopes: Sequence[str], texts: Sequence[str]) -> None:
+    """Let nothing pass that says elsewhere, in a key, a tag or the name of a relation, what was rejected or forgotten.
+
+    Raises: GateRefused.
+    """
+    for text in texts:
+        if tombstones.said_in(db, scopes, text):
+            raise GateRefused("tombstone", "its key, a tag or a relation says what a person said is not so")
+        if denials.of_value(db, worded(text)) or denials.of_value(db, text):
+            raise GateRefused("forgotten", "its key, a tag or a relation says what a person forgot")
+
+
+def fit(db: Connection, writer: Writer, why: str | None) -> str | None:
+    """A reason as it may be kept: one that says what was rejected or forgotten is left out, unless a person gives
+    it."""
+    if why is None or writer.is_person:
+        return why
+    said = tombstones.said_in(db, writer.scope.names, why) or denials.of_value(db, why)
+    return LEFT_OUT if said else why
 
 
 def lay(db: Connection, memory: Memory, value: str, writer: Writer, cause: str, why: str | None) -> None:
@@ -58,3 +101,11 @@ def _says_it_again(writer: Writer, proposal: Proposal, cited: list[StoredEvent],
         return True
     typed = [e for e in cited if e.kind is EventKind.PROMPT and e.klass is PromptClass.TYPED and e.at_ms > since_ms]
     return writer.channel is Channel.USER_SAID and proposal.explicit and bool(typed)
+
+
+def _said_since(writer: Writer, proposal: Proposal, cited: list[StoredEvent], since_ms: int) -> bool:
+    """Whether a person says so at a door of theirs, or typed it as a rule after it was deleted."""
+    typed = any(event.kind is EventKind.PROMPT and event.klass is PromptClass.TYPED for event in cited)
+    said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
+    ruled = writer.channel is Channel.USER_SAID and proposal.explicit and typed
+    return writer.is_person or (ruled and said_ms > since_ms)

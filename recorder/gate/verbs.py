@@ -17,6 +17,8 @@ from recorder.models import Memory, State, Trust
 from recorder.store import findings, memories, projects, tombstones
 from recorder.store.db import Connection, transaction
 
+WAITS = "it is not verified, so it stays out of the brief until it is approved"
+"""Said of what is pinned too early."""
 NAMED = 10
 """Of what is hidden with a memory, told by name."""
 
@@ -36,6 +38,7 @@ def delete(
     """
     why = cleaned(writer, reason)
     with transaction(db):
+        why = tombs.fit(db, writer, why)
         current = standing_at(db, namespace, key, writer, expected_version)
         if not allows("deleted", current):
             return Outcome("unchanged", current)
@@ -51,7 +54,14 @@ def delete(
             )
             audited(db, writer, "delete_proposed", address_of(current), current.value, why)
             return Outcome("finding", current, "this outranks the caller: the wish to delete it waits for a person")
-        return hidden(db, current, writer, State.DELETED, "deleted", writer.channel.value, why)
+        return let_go(db, current, writer, why)
+
+
+def let_go(db: Connection, current: Memory, writer: Writer, why: str | None) -> Outcome:
+    """The same inside a transaction. What a person deletes nothing automatic says again, under whatever key."""
+    if writer.is_person:
+        tombs.lay(db, current, current.value, writer, tombstones.DELETED, why)
+    return hidden(db, current, writer, State.DELETED, "deleted", writer.channel.value, why)
 
 
 def restore(db: Connection, namespace: str, key: str, writer: Writer, *, reason: str | None = None) -> Outcome:
@@ -61,10 +71,14 @@ def restore(db: Connection, namespace: str, key: str, writer: Writer, *, reason:
     """
     why = cleaned(writer, reason)
     with transaction(db):
+        why = tombs.fit(db, writer, why)
         current = standing_at(db, namespace, key, writer)
         if not allows("restored", current):
             return Outcome("unchanged", current)
         may_show_again(memories.deleted_by(db, current.id), writer.channel)
+        for one in tombstones.of_memory(db, current.id):
+            if one.cause == tombstones.DELETED:
+                tombstones.lift(db, one.id, writer.actor, writer.now_ms)
         return shown(db, current, writer, "restored", why)
 
 
@@ -173,7 +187,8 @@ def pin(db: Connection, namespace: str, key: str, writer: Writer, *, pinned: boo
         memories.set_pinned(db, current.id, pinned)
         action = "pinned" if pinned else "unpinned"
         note(db, writer, current, action)
-        return Outcome(action, memories.find(db, namespace, key))
+        waits = pinned and current.trust is not Trust.VERIFIED
+        return Outcome(action, memories.find(db, namespace, key), WAITS if waits else "")
 
 
 def revert(

@@ -49,6 +49,7 @@ class Rejection:
     reason: Words | None
     lifted_ms: Ms | None
     lifted_by: Short | None
+    words_digest: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def rejections(db: Connection, scope: str | None = None) -> list[Rejection]:
     names = _names(db)
     rows = db.execute(
         "select t.scope, t.key_digest, t.value_digest, t.shape_digest, t.cause, m.namespace, m.key, t.created_ms,"
-        " t.actor, t.channel, t.reason, t.lifted_ms, t.lifted_by from tombstones t"
+        " t.actor, t.channel, t.reason, t.lifted_ms, t.lifted_by, t.words_digest from tombstones t"
         " left join memories m on m.id = t.memory_id and m.state <> 'forgotten'"
         " where ?1 is null or t.scope = ?1 order by t.created_ms, t.id",
         (scope,),
@@ -100,6 +101,7 @@ def rejections(db: Connection, scope: str | None = None) -> list[Rejection]:
             reason=row[10],
             lifted_ms=row[11],
             lifted_by=row[12],
+            words_digest=_spelled(row[13], names) if row[13] else None,
         )
         for row in rows
     ]
@@ -139,6 +141,7 @@ def add_rejections(db: Connection, found: list[Rejection], numbers: dict[str, in
         digests = [_numbered(text, numbers) for text in (one.key_digest, one.value_digest, one.shape_digest)]
         if None in digests:
             continue
+        words = _numbered(one.words_digest, numbers) if one.words_digest else None
         there = list(
             db.execute(
                 "select id, lifted_ms from tombstones where scope = ? and key_digest = ? and value_digest = ?"
@@ -149,10 +152,11 @@ def add_rejections(db: Connection, found: list[Rejection], numbers: dict[str, in
         if not there:
             memory_id = id_at(db, one.memory.namespace, one.memory.key) if one.memory else None
             db.execute(
-                "insert into tombstones (scope, key_digest, value_digest, shape_digest, cause, memory_id, created_ms,"
-                " actor, channel, reason, lifted_ms, lifted_by) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into tombstones (scope, key_digest, value_digest, shape_digest, words_digest, cause, memory_id,"
+                " created_ms, actor, channel, reason, lifted_ms, lifted_by)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(one.scope, *digests, one.cause, memory_id, one.created_ms),
+                    *(one.scope, *digests, words, one.cause, memory_id, one.created_ms),
                     *(one.actor, one.channel.value, one.reason, one.lifted_ms, one.lifted_by),
                 ),
             )

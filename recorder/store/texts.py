@@ -62,8 +62,8 @@ TREATED: Mapping[str, str] = {
     "sessions": "id kept, project_id word, first_cwd kept, transcript_path kept, end_reason null, title null,"
     " branch null",
     "sightings": "source word, ref kept, uuid kept, session_id kept, extra null",
-    "tombstones": "scope word, key_digest word, value_digest word, shape_digest word, cause word, actor mark,"
-    " channel word, reason null, lifted_by mark",
+    "tombstones": "scope word, key_digest word, value_digest word, shape_digest word, words_digest word, cause word,"
+    " actor mark, channel word, reason null, lifted_by mark",
 }
 
 

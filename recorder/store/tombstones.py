@@ -6,18 +6,20 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recorder.canonical import canonical, shape
+from recorder.canonical import canonical, runs, shape, worded
 from recorder.store import digests
 from recorder.store.db import Connection
 
 PURPOSE = "tombstone"
 TELLING = 12
 """Characters from which on a value is the same thing under any key; a shorter one (`8080`) only under its own."""
+DELETED = "deleted"
+"""The cause where a person did not say that it is false: nothing automatic says it again under another key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """One rejected value. `cause`: rejected, or corrected by putting another value in its place."""
+    """One rejected value. `cause`: rejected, corrected by putting another value in its place, or deleted."""
 
     id: int
     scope: str
@@ -48,16 +50,17 @@ def lay(
     """Refuse the value from now on; its id. Twice is once while it stands."""
     standing = matching(db, (scope,), key, value)
     own = next((one for one in standing if one.scope == scope and one.memory_id == memory_id), None)
-    if own is not None:
+    if own is not None and (own.cause != DELETED or cause == DELETED):
         return own.id
     db.execute(
-        "insert into tombstones (scope, key_digest, value_digest, shape_digest, cause, memory_id, created_ms, actor,"
-        " channel, reason) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into tombstones (scope, key_digest, value_digest, shape_digest, words_digest, cause, memory_id,"
+        " created_ms, actor, channel, reason) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             scope,
             digests.of(db, PURPOSE, canonical(key), now_ms),
             digests.of(db, PURPOSE, canonical(value), now_ms),
             digests.of(db, PURPOSE, shape(value), now_ms),
+            digests.of(db, PURPOSE, worded(value), now_ms),
             cause,
             memory_id,
             now_ms,
@@ -84,6 +87,29 @@ def matching(db: Connection, scopes: Iterable[str], key: str, value: str) -> lis
         (json.dumps(list(scopes)), same_value, same_key, len(canonical(value)) >= TELLING),
     )
     return [Tombstone(*row) for row in rows]
+
+
+def said_in(db: Connection, scopes: Iterable[str], text: str) -> bool:
+    """Whether a text says one of the rejected values of the scopes: a key, a tag, a reason."""
+    if not digests.any_key(db, PURPOSE):
+        return False
+    held = digests.under_every_key(db, PURPOSE, runs(text, TELLING))
+    rows = db.execute(
+        "select 1 from tombstones where lifted_ms is null and scope in (select value from json_each(?1))"
+        " and words_digest in (select value from json_each(?2)) limit 1",
+        (json.dumps(list(scopes)), json.dumps(list(held))),
+    )
+    return bool(held) and bool(list(rows))
+
+
+def copy(db: Connection, scope: str, to: str) -> None:
+    """Refuse in one more scope what is refused in one; nobody's memory there, so that a person's word lifts it."""
+    db.execute(
+        "insert into tombstones (scope, key_digest, value_digest, shape_digest, words_digest, cause, created_ms, actor,"
+        " channel, reason) select ?2, key_digest, value_digest, shape_digest, words_digest, cause, created_ms, actor,"
+        " channel, reason from tombstones where scope = ?1 and lifted_ms is null",
+        (scope, to),
+    )
 
 
 def of_memory(db: Connection, memory_id: int) -> list[Tombstone]:

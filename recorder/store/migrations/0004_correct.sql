@@ -22,7 +22,8 @@ create table tombstones (
     key_digest text not null,
     value_digest text not null,             -- of the value, letter case folded before look-alikes
     shape_digest text not null,             -- and after them: a look-alike may have another small letter
-    cause text not null,                    -- rejected | corrected
+    words_digest text,                      -- and of its words alone, as a key joins them
+    cause text not null,                    -- rejected | corrected | deleted
     memory_id integer,
     created_ms integer not null,
     actor text not null,
