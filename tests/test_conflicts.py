@@ -13,10 +13,10 @@ from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import Conflict, GateRefused
 from recorder.gate import alike
-from recorder.models import Channel, EventKind, MemoryKind, Origin, Proposal, Scope, State, Trust
+from recorder.models import Channel, EventKind, MemoryKind, Origin, Project, Proposal, Scope, State, Trust
 from recorder.recall import rank, reached
 from recorder.store import db as store
-from recorder.store import findings, jobs, memories
+from recorder.store import findings, jobs, memories, projects
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 from worker.handlers import HANDLERS, Context
 from worker.loop import run_once
@@ -421,3 +421,49 @@ def test_looking_for_conflicts_waits_behind_live_work(db: store.Connection) -> N
     first, second = (jobs.claim(db, LATER + 1) for _ in range(2))
     assert first is not None and second is not None
     assert (first.kind, second.kind) == ("live", gate.CONFLICTS)
+
+
+SAID = "We deploy with helm from the main branch"
+
+
+@pytest.mark.parametrize("into", [A, B])
+def test_a_value_rejected_in_one_of_two_projects_does_not_stand_when_they_are_one(
+    db: store.Connection, into: Scope
+) -> None:
+    add_memory(db, A, "deploy", SAID)
+    gate.reject(db, f"project.{A.project_id}", "deploy", person(), reason="never so")
+    add_memory(db, B, "how", f"{SAID}.")
+    add_memory(db, B, "other", "Helm charts live in deploy/charts")
+    (other,) = {A, B} - {into}
+    assert into.project_id and other.project_id
+    (gone,) = gate.merge(db, other.project_id, into.project_id, person(into))
+    assert gone.value == f"{SAID}."
+    assert recalled(db, "deploy helm charts", into) == {"Helm charts live in deploy/charts"}
+    assert [line["action"] for line in memories.history(db, gone.id)] == ["created", "rejected"]
+    (row,) = db.execute("select count(*) from audit where action = 'rejected'")
+    assert row == (2,)
+
+
+def test_what_was_rejected_is_refused_in_what_is_split_off_until_a_person_says_it(db: store.Connection) -> None:
+    add_memory(db, A, "deploy", SAID)
+    gate.reject(db, f"project.{A.project_id}", "deploy", person(), reason="never so")
+    root = f"/home/user/{A.project_id}/sub"
+    part = Project("sub-00000003", f"path:{root}", root, "sub")
+    projects.split(db, root, part, LATER)
+
+    def say(channel: Channel, scope: Scope, key: str) -> str:
+        made = Proposal(f"project.{scope.project_id}", key, SAID, MemoryKind.SEMANTIC, Origin.ASSISTANT_SAID, "test")
+        return gate.tell(db, made, gate.Writer(channel, "test", scope, LATER + 2000)).action
+
+    assert say(Channel.AGENT, Scope(part.id), "x") == "refused"
+    assert say(Channel.PERSON, Scope(part.id), "x") == "created"
+    assert say(Channel.AGENT, Scope(part.id), "y") == "created"
+    assert say(Channel.AGENT, A, "y") == "refused"
+
+
+def test_what_is_pinned_before_it_is_approved_is_said_to_wait(db: store.Connection) -> None:
+    add_memory(db, A, "deploy", SAID, channel=Channel.AGENT)
+    where = (f"project.{A.project_id}", "deploy")
+    assert "until it is approved" in gate.pin(db, *where, person(), pinned=True).reason
+    gate.approve(db, *where, person())
+    assert gate.pin(db, *where, person(), pinned=True).reason == ""

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from recorder import gate
 from recorder.capture import project as resolver
-from recorder.cli.frame import Json, app, desk, only_a_person, out, print_json, print_table
+from recorder.cli.frame import Json, app, desk, only_a_person, out, plain, print_json, print_table
+from recorder.models import Scope
 from recorder.store import projects
 
 projects_app = typer.Typer(no_args_is_help=True, help="What a path is bound to, and how to mend it.")
@@ -48,8 +51,10 @@ def merge(project: str, into: str) -> None:
     """Make everything of one project the other's."""
     only_a_person("changes what a path is bound to")
     with desk() as here:
-        projects.merge(here.db, project, into)
+        gone = gate.merge(here.db, project, into, here.writer(Scope(into)))
         out.print(f"{project} is part of {into}")
+        for memory in gone:
+            out.print(Text(f"rejected, as it was in the other: {memory.namespace}/{plain(memory.key)}"))
 
 
 @projects_app.command()

@@ -7,6 +7,7 @@ from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
 from recorder.gate.drawn import DERIVED
 from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.links import link, unlink
+from recorder.gate.merged import merge
 from recorder.gate.reach import Plan, plan, plan_events, reached
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
 from recorder.gate.verbs import approve, delete, give, lift, pin, reject, restore, revert, withdraw
@@ -37,6 +38,7 @@ __all__ = [
     "give",
     "lift",
     "link",
+    "merge",
     "pin",
     "plan",
     "plan_events",

@@ -129,6 +129,15 @@ def listing(
     return [_memory(row) for row in rows]
 
 
+def of_project(db: Connection, project_id: str) -> list[Memory]:
+    """Every memory of a project, hidden ones included, the oldest first."""
+    rows = db.execute(
+        f"select {COLUMNS} {CURRENT} where m.project_id = ? and {policy.condition('address')} order by m.id",
+        (project_id,),
+    )
+    return [_memory(row) for row in rows]
+
+
 def counts(db: Connection, scope: Scope) -> list[tuple[str, str, str, int]]:
     """(namespace, kind, trust, how many) of what is visible and not deleted."""
     return list(

@@ -8,6 +8,7 @@ from typing import Any
 
 from recorder.errors import Conflict, NotFound
 from recorder.models import Project
+from recorder.store import tombstones
 from recorder.store.db import Connection, has_vec, transaction
 
 _COLUMNS = "id, identity, root, name"
@@ -205,7 +206,9 @@ def merge(db: Connection, project_id: str, into_id: str) -> None:
 def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
     """Bind a folder (real path) to a project of its own; events and sessions of that folder go with it.
 
-    Memories stay with the project they were made in. Raises: Conflict when the folder is that project's already.
+    Memories stay with the project they were made in; what was rejected there is refused here too.
+
+    Raises: Conflict when the folder is that project's already.
     """
     around = [
         (folder, held) for folder, held in roots(db) if root == folder or root.startswith(folder.rstrip("/") + "/")
@@ -218,6 +221,7 @@ def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
         alias(db, root, project.id, now_ms)
         if held_id is None:
             return
+        tombstones.copy(db, held_id, project.id)
         ids = {"old": held_id, "new": project.id, "new_scope": scope_id(db, project.id), "root": root}
         inside = "(cwd = :root or substr(cwd, 1, length(:root) + 1) = :root || '/')"
         db.execute(
