@@ -29,7 +29,8 @@ from recorder.cli.frame import (
     print_table,
     when,
 )
-from recorder.errors import NotFound, RecorderError
+from recorder.errors import Conflict, NotFound, RecorderError
+from recorder.gate import queue
 from recorder.models import (
     Channel,
     EventKind,
@@ -481,12 +482,45 @@ def approve(
     key: Key,
     reason: Reason = None,
     expected_version: Expected = None,
+    expected_digest: Annotated[
+        str | None, typer.Option("--expected-digest", help="Do it only if these words still stand; `review` shows it.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking, whatever stands there now.")] = False,
     project: Project = None,
     as_json: Json = False,
 ) -> None:
-    """Say that a candidate is right: it is verified from now on."""
+    """Say that a candidate is right: it is verified from now on. Shows what it says, and asks."""
     only_a_person("approves")
-    change(partial(gate.approve, reason=reason, expected_version=expected_version), namespace, key, project, as_json)
+    with desk() as here:
+        scope, memory = standing(here, namespace, key, project)
+        if expected_digest is not None and expected_digest != queue.digest(memory.value):
+            raise Conflict(f"{memory.namespace}/{memory.key} says something else by now: read it again")
+        if expected_version is None and expected_digest is None and not yes and not _says_yes(memory, as_json):
+            raise typer.Exit(1)
+        outcome = gate.approve(
+            here.db,
+            memory.namespace,
+            memory.key,
+            here.writer(scope),
+            reason=reason,
+            expected_version=memory.version if expected_version is None else expected_version,
+            expected_value=memory.value,
+        )
+        _tell(here, scope, outcome, as_json)
+        if not as_json and outcome.memory is not None:
+            out.print(Text(plain(outcome.memory.value)))
+
+
+def _says_yes(memory: Memory, as_json: bool) -> bool:
+    """Whether a person who sees what it says approves of it.
+
+    Raises: typer.BadParameter where nobody can be asked.
+    """
+    if as_json or not sys.stdin.isatty():
+        raise typer.BadParameter("nobody can be asked here: give --expected-version, --expected-digest or --yes")
+    out.print(Text(f"{memory.namespace}/{plain(memory.key)} (version {memory.version}, {memory.source})", "bold"))
+    out.print(Text(plain(memory.value)))
+    return typer.confirm("Is this right?", default=False)
 
 
 @app.command()

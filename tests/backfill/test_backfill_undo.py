@@ -149,7 +149,7 @@ def test_what_a_person_stands_by_stays_with_its_evidence(past: Past, tmp_path: P
     (memory,) = [m for m in past.terminal.ok("list") if "pytest" in m["value"]]
     assert memory["trust"] == ("candidate" if verb == "approve" else "verified")
     address = (memory["namespace"], memory["key"])
-    past.terminal.ok(verb, *address)
+    past.terminal.ok(verb, *address, *(["--yes"] if verb == "approve" else []))
     before = past.terminal.ok("why", *address)
     done = undo(past, run)
     assert (done["kept"], done["events"]) == (1, 5)

@@ -70,7 +70,7 @@ def test_nothing_that_answers_for_a_project_shows_it(config: Config, own_home: P
 
 def test_a_person_deletes_restores_approves_corrects_and_forgets_it(db: Connection, config: Config, lone: str) -> None:
     for verb in ("delete", "restore", "approve", "pin"):
-        assert cli(config, verb, lone, "fact").returncode == 0, verb
+        assert cli(config, verb, lone, "fact", *(["--yes"] if verb == "approve" else [])).returncode == 0, verb
     done = cli(config, "remember", lone, "fact", "The wildebeest sleeps outside.", "--json")
     assert json.loads(done.stdout)["memory"]["value"] == "The wildebeest sleeps outside."
     done = cli(config, "reject", lone, "other", "--reason", "it eats at eight")

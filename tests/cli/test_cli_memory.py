@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from recorder.gate import queue
 from recorder.store.db import DatabaseError
 from tests.cli.terminal import CONTROLS, ROOT, RULE, Terminal, environ
 
@@ -57,7 +58,13 @@ def test_what_only_a_person_may_do_is_refused_to_claude(terminal: Terminal, verb
     assert said.code == 1 and "only a person" in said.err
     assert terminal.ok("get", "project", "decision.cache")["trust"] == "candidate"
     terminal.monkeypatch.delenv("CLAUDECODE")
-    assert terminal.run("approve", "project", "decision.cache").code == 0
+    said = terminal.run("approve", "project", "decision.cache")
+    assert said.code == 2 and "--expected-version" in said.err, "nobody can be asked"
+    digest = queue.digest("We cache in memory")
+    assert terminal.run("approve", "project", "decision.cache", "--expected-digest", "0" * 16).code == 1
+    assert terminal.ok("get", "project", "decision.cache")["trust"] == "candidate"
+    told = terminal.ok("approve", "project", "decision.cache", "--expected-digest", digest)
+    assert told["memory"]["value"] == "We cache in memory"
     assert terminal.ok("get", "project", "decision.cache")["trust"] == "verified"
 
 
