@@ -584,3 +584,23 @@ def test_an_export_of_this_home_loses_the_whole_memory_and_its_seal(
     summary = imports.take(elsewhere, read, skip=False, actor="terminal", now_ms=T0 + 30)
     assert (summary.own, summary.counts) == (False, {"created": 1})
     elsewhere.close()
+
+
+def test_a_record_that_dates_itself_ahead_of_our_clock_lifts_nothing(
+    db: Connection, config: Config, project: str, own_home: Path
+) -> None:
+    folder = str(own_home / "project")
+    gate.reject(db, f"project.{project}", KEY, writer(project, now_ms=T0 + 100), reason="no")
+    told = {
+        "seen before": (T0 + 200, T0 + 50),
+        "ahead": (T0 + 3_600_000, T0 + 300),
+        "typed since": (T0 + 200, T0 + 300),
+    }
+    done = {}
+    for n, (name, (at_ms, received_ms)) in enumerate(told.items()):
+        typed = event_of(prompt(VALUE, session=f"t{n}", prompt_id=f"t{n}", cwd=folder), at_ms=at_ms)
+        take(db, config, [replace(typed, klass=PromptClass.TYPED)], now_ms=received_ms)
+        event = events.id_of_key(db, typed.key) or 0
+        said = given(project, key="other.key", event=event, quote=VALUE, explicit=True, occurred_ms=at_ms)
+        done[name] = gate.propose(db, said, writer(project, Channel.USER_SAID, T0 + 400)).action
+    assert done == {"seen before": "refused", "ahead": "refused", "typed since": "created"}

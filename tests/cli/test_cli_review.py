@@ -309,3 +309,16 @@ def conflict_again(terminal: Terminal) -> dict[str, Any]:
     terminal.ok("reject", "project", "decision.queue", "--reason", "no")
     (item,) = waiting(terminal, "conflict")
     return item
+
+
+def test_the_links_of_a_memory_that_recall_does_not_show_are_told(terminal: Terminal) -> None:
+    for key in ("one", "two"):
+        terminal.ok("remember", "project", key, f"number {key}")
+    terminal.ok("link", "project", "one", "explains", "project", "two")
+    terminal.ok("delete", "project", "one")
+    said = terminal.run("neighbors", "project", "one")
+    assert said.code == 1 or ("explains" in said.out and "nothing is linked" not in said.out)
+    terminal.ok("restore", "project", "one")
+    terminal.ok("reject", "project", "one", "--reason", "no")
+    said = terminal.run("neighbors", "project", "one")
+    assert "explains" in said.out and "nothing is linked" not in said.out
