@@ -255,7 +255,7 @@ def test_what_another_project_proposed_for_the_person_is_not_told(terminal: Term
     db.execute("update memory_versions set channel = 'user_said'")
     db.close()
     answer = terminal.ok("remember", "user", "preference.noon", "At noon after all")
-    assert (answer["action"], answer["memory"]) == ("finding", None)
+    assert (answer["action"], answer["memory"]["key"]) == ("created", "preference.noon.2"), "kept beside"
 
 
 def test_a_person_sees_the_findings_of_every_project_on_request(terminal: Terminal, elsewhere: Path) -> None:
