@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from recorder.store.db import Connection
 
 _COLUMNS = "id, digest, rights, project_id, created_ms, revoked_ms"
+
+
+class Rights(StrEnum):
+    """What a token may do; each includes the ones before."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)

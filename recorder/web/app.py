@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.routing import Route
 
+import mcp_server
 from recorder import __version__
 from recorder.config import Config
-from recorder.web import access, asking, errors, pages
-from recorder.web.asking import Surroundings
+from recorder.models import Channel
+from recorder.store.db import Connection
+from recorder.store.tokens import Rights
+from recorder.web import access, api, asking, errors, pages
+from recorder.web.asking import Caller, Surroundings
 from recorder.web.guard import Guard
 from recorder.web.people import NOT_VALID, AlreadyUsed, People
 
@@ -23,8 +30,19 @@ HERE = Path(__file__).resolve().parent
 
 def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
     """The service over one home. `app.state.stopping` ends its streams."""
-    app = FastAPI(title="recorder", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     here = Surroundings(config, clock_ms, readonly=os.environ.get("RECORDER_READONLY") == "1")
+    tools, serving = mcp_server.over_http(
+        mcp_server.Caller(os.environ | {"RECORDER_HOME": str(config.home)}, os.sep, partial(_asker, here))
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with serving():
+            yield
+
+    app = FastAPI(
+        title="recorder", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+    )
     people = People(config.home)
     app.state.here = here
     app.state.stopping = asyncio.Event()
@@ -44,6 +62,16 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
         response.set_cookie(access.COOKIE, cookie, httponly=True, samesite="strict")
         return response
 
-    app.include_router(pages.router(here), dependencies=[Depends(asking.form_checked)], include_in_schema=False)
+    app.include_router(api.router())
+    app.include_router(pages.router, dependencies=[Depends(asking.form_checked)])
+    app.router.routes.append(Route("/mcp", tools, methods=["POST"]))
     app.mount("/static", StaticFiles(directory=HERE / "static"))
     return app
+
+
+def _asker(here: Surroundings, db: Connection, request: Request) -> mcp_server.Asker:
+    """Who sent a request for MCP, with the project the address names."""
+    caller: Caller = request.state.caller
+    scope = asking.scope_of(db, caller, request.query_params.get("project"))
+    channel = Channel.PERSON if caller.is_person else Channel.API
+    return mcp_server.Asker(scope, channel, caller.actor, caller.may(Rights.WRITE) and not here.readonly)

@@ -14,9 +14,11 @@ from recorder import gate, redaction
 from recorder.config import Config
 from recorder.errors import GateRefused, NotFound
 from recorder.models import Channel, Scope
-from recorder.store import projects
+from recorder.store import projects, tokens
 from recorder.store.db import Connection, connect
+from recorder.store.tokens import Rights
 from recorder.web import access
+from recorder.web.tokens import digest
 
 FORM_FIELD = "form_token"
 FORM_HEADER = "x-recorder-form"
@@ -28,14 +30,6 @@ class Kind(StrEnum):
     PERSON = "person"
     """A browser that came in through a link."""
     TOKEN = "token"
-
-
-class Rights(StrEnum):
-    """What a token may do; each includes the ones before."""
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
 
 
 ORDER = tuple(Rights)
@@ -93,6 +87,18 @@ def opened(config: Config) -> Iterator[Connection]:
         yield db
     finally:
         db.close()
+
+
+def holder(config: Config, token: str) -> Caller | None:
+    """Who holds a token; None for one that opens nothing."""
+    if access.is_homes(config.home, token):
+        return Caller(Kind.TOKEN, Rights.ADMIN, "api:home", everywhere=True)
+    with opened(config) as db:
+        # The digest is looked up, not compared: how long that takes tells nothing about the token.
+        found = tokens.find(db, digest(token))
+    if found is None:
+        return None
+    return Caller(Kind.TOKEN, Rights(found.rights), f"api:{found.fingerprint}", found.project_id)
 
 
 def scope_of(db: Connection, caller: Caller, project: str | None = None) -> Scope:

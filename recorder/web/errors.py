@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -36,9 +37,16 @@ OF_GATE: Mapping[str, int] = {
 """Reason of the gate → status; any other says that the request itself is wrong: 400."""
 
 
-def answer(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def answer(
+    status: int,
+    code: str,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    also: Mapping[str, Any] | None = None,
+) -> JSONResponse:
     """An error as everybody gets it."""
-    content = {"error": {"code": code, "message": message.encode("utf-8", "replace").decode()}}
+    said = message.encode("utf-8", "replace").decode()
+    content = {"error": {"code": code, "message": said}, **(also or {})}
     return JSONResponse(content, status_code=status, headers=dict(headers or {}))
 
 

@@ -15,8 +15,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recorder.errors import GateRefused, RecorderError
 from recorder.store.db import DatabaseError
-from recorder.web import access, asking, errors, tokens
-from recorder.web.asking import Caller, Kind, Rights, Surroundings
+from recorder.store.tokens import Rights
+from recorder.web import access, asking, errors
+from recorder.web.api import addresses
+from recorder.web.asking import Caller, Kind, Surroundings
 from recorder.web.people import People
 
 OPEN = frozenset({"/api/health", "/login"})
@@ -60,6 +62,9 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, sending)
             return
+        inside = addresses.route_path(scope.get("raw_path") or b"")
+        if inside is not None:
+            scope = {**scope, "path": inside}
         await self.app(scope, _again(body, receive) if body is not None else receive, sending)
 
     async def _look(self, request: Request) -> tuple[Response | None, bytes | None]:
@@ -87,7 +92,7 @@ class Guard:
     async def _caller(self, request: Request) -> Caller | None:
         given = access.bearer(request.headers)
         if given is not None:
-            return await run_in_threadpool(tokens.caller, self.here.config, given)
+            return await run_in_threadpool(asking.holder, self.here.config, given)
         session = self.people.of(request.cookies.get(access.COOKIE), self.here.clock_ms())
         if session is None:
             return None

@@ -9,3 +9,6 @@ create table tokens (
     created_ms integer not null,
     revoked_ms integer
 );
+
+-- Prompts and tool calls of a project, a page at a time.
+create index events_by_kind on events (scope_id, kind, at_ms);
