@@ -1,32 +1,26 @@
-"""The pages a person sees."""
+"""The pages a person reads and corrects the recorder with."""
 
-from __future__ import annotations
+from fastapi import APIRouter
 
-from pathlib import Path
+from recorder.web.pages import (
+    audit,
+    charts,
+    correct,
+    lifecycle,
+    live,
+    memories,
+    project,
+    review,
+    sessions,
+    settings,
+    write,
+)
+from recorder.web.pages.frame import trouble
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
-from fastapi.templating import Jinja2Templates
+__all__ = ["router", "trouble"]
 
-from recorder import doctor
-from recorder.store import events
-from recorder.web.asking import Surroundings, opened
+router = APIRouter(include_in_schema=False)
+"""Every page. `app.state.here` and `request.state.caller` are there by then."""
 
-TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
-RECENT = 30
-
-
-def router(here: Surroundings) -> APIRouter:
-    """The routes of every page."""
-    pages = Jinja2Templates(TEMPLATES)
-    routes = APIRouter()
-
-    @routes.get("/", response_class=HTMLResponse)
-    def status_page(request: Request) -> Response:
-        now_ms = here.clock_ms()
-        with opened(here.config) as db:
-            found = doctor.status(db, here.config, now_ms)
-            recent = events.listing(db, limit=RECENT)
-        return pages.TemplateResponse(request, "status.html", {"status": found, "recent": recent, "now_ms": now_ms})
-
-    return routes
+for _one in (project, live, sessions, write, memories, correct, review, charts, lifecycle, settings, audit):
+    router.include_router(_one.router)

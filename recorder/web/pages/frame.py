@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +11,15 @@ from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData
 
 from recorder import gate
 from recorder.config import Config
-from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
+from recorder.errors import GateRefused
 from recorder.models import Memory, Scope
 from recorder.store import browse, projects
-from recorder.store.db import Connection, DatabaseError
+from recorder.store.db import Connection
 from recorder.web import asking
 from recorder.web.pages import shown
 
@@ -69,7 +68,6 @@ SAID: Mapping[str, str] = {
 _environment = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=True,
-    trim_blocks=True,
     lstrip_blocks=True,
     undefined=StrictUndefined,
 )
@@ -190,29 +188,9 @@ def own_path(given: str) -> str:
     return given if plain and "\\" not in given else "/"
 
 
-class PageRoute(APIRoute):
-    """A route whose failures are pages too."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def with_pages(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except (RecorderError, DatabaseError) as error:
-                return failed(error)
-
-        return with_pages
-
-
-def failed(error: Exception) -> Response:
-    """The page that says what went wrong, with the status of its kind."""
-    status = 503
-    for kind, code in ((NotFound, 404), (Conflict, 409), (GateRefused, 403), (RecorderError, 400)):
-        if isinstance(error, kind):
-            status = code
-            break
-    return _rendered("failed.html", {"status": status, "message": str(error)}, status)
+def trouble(request: Request, status: int, code: str, message: str) -> Response:
+    """The page that says what went wrong."""
+    return _rendered("failed.html", {"status": status, "message": message}, status)
 
 
 def _rendered(template: str, model: Mapping[str, Any], status: int) -> Response:
