@@ -114,6 +114,8 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     if current.trust is Trust.REJECTED:
         # Its own value passed the tombstones: a person said it again. Another value finds the place free.
         return supersede(db, current, proposal, writer, trust, cited)
+    if same and writer.is_person and _labelled_anew(current, proposal):
+        return _labelled(db, current, proposal, writer, trust, cited)
     if same and not (writer.is_person and _dated_anew(current, proposal)):
         return _corroborate(db, current, proposal, writer, trust, cited)
     if not writer.is_person and memories.had(db, current.id, proposal.value, [event.id for event in cited]):
@@ -136,6 +138,22 @@ def _dated_anew(current: Memory, proposal: Proposal) -> bool:
     stands = (current.valid_from_ms, current.valid_from_precision, current.valid_to_ms, current.valid_to_precision)
     dated = any(part is not None for part in given) and given != stands
     return dated or (proposal.expires_ms is not None and proposal.expires_ms != current.expires_ms)
+
+
+def _labelled_anew(current: Memory, proposal: Proposal) -> bool:
+    """Whether the same words are given another kind or other tags."""
+    return (current.kind, current.tags) != (proposal.kind, proposal.tags)
+
+
+def _labelled(
+    db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]
+) -> Outcome:
+    """The same words under another kind or other tags: a new version that stands on all the old one did."""
+    kept = [(event.id, quote, event.session_id) for event, quote in memories.evidence(db, current.version_id)]
+    outcome = supersede(db, current, proposal, writer, trust, cited)
+    if outcome.memory is not None:
+        memories.add_evidence(db, outcome.memory.version_id, kept)
+    return outcome
 
 
 def _said_later(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> bool:
