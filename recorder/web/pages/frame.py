@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,13 +156,15 @@ def _chosen(db: Connection, cookie: str | None) -> Scope | None:
     return Scope(latest) if latest else None
 
 
-async def form_of(request: Request) -> FormData:
-    """What a page of the person's sent, as a dependency.
+async def form_of(request: Request) -> AsyncIterator[FormData]:
+    """What a page of the person's sent, as a dependency; its files are closed behind it.
 
     Raises: GateRefused.
     """
     await asking.form_checked(request)
-    return await request.form()
+    form = await request.form()
+    yield form
+    await form.close()
 
 
 Form = Depends(form_of)
