@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.routing import Route
 
@@ -20,7 +20,7 @@ from recorder.config import Config
 from recorder.models import Channel
 from recorder.store.db import Connection
 from recorder.store.tokens import Rights
-from recorder.web import access, api, asking, errors, pages
+from recorder.web import access, api, asking, document, errors, pages
 from recorder.web.asking import Caller, Surroundings
 from recorder.web.guard import Guard
 from recorder.web.people import NOT_VALID, AlreadyUsed, People
@@ -45,6 +45,7 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
     )
     people = People(config.home)
     app.state.here = here
+    app.state.trouble = pages.trouble
     app.state.stopping = asyncio.Event()
     errors.handle(app)
     app.add_middleware(Guard, here=here, people=people)
@@ -61,6 +62,10 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(access.COOKIE, cookie, httponly=True, samesite="strict")
         return response
+
+    @app.get("/api/openapi.json", include_in_schema=False)
+    async def described() -> Response:
+        return FileResponse(document.FILE, media_type="application/json")
 
     app.include_router(api.router())
     app.include_router(pages.router, dependencies=[Depends(asking.form_checked)])

@@ -162,3 +162,14 @@ class Health(Answer):
     status: Literal["ok", "stuck"]
     reason: str | None
     version: str
+
+
+class Me(Answer):
+    """Who asks."""
+
+    kind: Literal["person", "token"]
+    rights: Literal["read", "write", "admin"]
+    actor: str
+    project: str | None
+    everywhere: bool
+    form: str | None

@@ -12,7 +12,7 @@ from recorder.web import asking
 from recorder.web.api import paging
 from recorder.web.api.desk import Asked
 from recorder.web.asking import Surroundings
-from recorder.web.shapes import Health, Rows
+from recorder.web.shapes import Health, Me, Rows
 
 routes = APIRouter(prefix="/api", tags=["health"])
 
@@ -24,6 +24,21 @@ def look(response: Response, here: Annotated[Surroundings, Depends(asking.here)]
         reason = doctor.stuck(db, here.config, here.clock_ms())
     response.status_code = 503 if reason else 200
     return Health(status="stuck" if reason else "ok", reason=reason, version=__version__)
+
+
+@routes.get("/me")
+def who(asked: Asked) -> Me:
+    """Who asks, as the service knows them; for a person what goes into `X-Recorder-Form` of every change: no page of
+    another site can read it here."""
+    caller = asked.caller
+    return Me(
+        kind=caller.kind.value,
+        rights=caller.rights.value,
+        actor=caller.actor,
+        project=caller.project_id,
+        everywhere=caller.everywhere,
+        form=caller.form or None,
+    )
 
 
 @routes.get("/stats")
