@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from recorder import doctor, install
 from recorder.capture import spool
@@ -36,6 +36,12 @@ def live(request: Request) -> Response:
     """The first page."""
     with frame.opened(request) as page:
         return page.show("live.html", model(page))
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Where browsers look for one beside a page that names none."""
+    return RedirectResponse("/static/icon.svg")
 
 
 @router.get("/live/now")

@@ -97,7 +97,9 @@ def card(page: Frame, item: Item) -> Card:
     if not found and item.old is not None:
         at = memories.find(page.db, *_address(item.old))
         found = [at] if at else []
-    return Card(item, choices, "\n".join(dict.fromkeys(sides)), found[0] if found else None)
+    words = "\n".join(dict.fromkeys(sides))
+    # What is longer than a memory may be is no beginning for one.
+    return Card(item, choices, words if len(words) <= gate.VALUE_LIMIT else "", found[0] if found else None)
 
 
 @router.post("/review/refusals")

@@ -128,6 +128,11 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
+def unseen(text: str) -> int:
+    """How many characters of a text cannot be seen."""
+    return len(_UNSEEN.findall(text))
+
+
 FILTERS = {
     "seen": seen,
     "line": line,
@@ -137,4 +142,5 @@ FILTERS = {
     "span": span,
     "number": number,
     "fields": fields,
+    "unseen": unseen,
 }
