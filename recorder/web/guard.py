@@ -25,7 +25,11 @@ OPEN = frozenset({"/api/health", "/login"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = READING | {"POST", "PATCH", "DELETE", "PUT"}
 BODY_LIMIT = 1024 * 1024
-LIMITS: Mapping[str, int] = {"/api/memory/_import": 64 * BODY_LIMIT, "/api/ingest": 16 * BODY_LIMIT}
+LIMITS: Mapping[str, int] = {
+    "/api/memory/_import": 64 * BODY_LIMIT,
+    "/lifecycle/import": 64 * BODY_LIMIT,
+    "/api/ingest": 16 * BODY_LIMIT,
+}
 """Address → the most a body may hold: an export, and what a tool printed."""
 MOST_TARGET = 8 * 1024
 
@@ -33,7 +37,7 @@ HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with `no-referrer` a browser names no origin for its own forms either
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
