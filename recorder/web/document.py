@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +37,6 @@ def as_text(made: dict[str, Any]) -> str:
     return json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def main() -> None:
+def write(app: FastAPI) -> None:
     """Write the file anew."""
-    from recorder.config import Config
-    from recorder.web.app import make_app
-
-    FILE.write_text(as_text(document(make_app(Config(home=Path(os.devnull)), lambda: 0))), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    FILE.write_text(as_text(document(app)), encoding="utf-8")

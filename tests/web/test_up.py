@@ -22,7 +22,7 @@ from recorder.config import Config
 from recorder.errors import WorkerUnavailable
 from recorder.store import events
 from recorder.store.db import connect
-from recorder.web import access, serve
+from recorder.web import serve
 from tests.hooks.running import HOOKS, environ, run
 from tests.makers import project_folder, prompt
 
