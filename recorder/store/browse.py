@@ -159,6 +159,12 @@ def _count(db: Connection, sql: str, *values: Any) -> int:
     return int(next(iter(db.execute(f"select count(*) from ({sql} limit {COUNT_TO + 1})", values)))[0])
 
 
+def is_longer(db: Connection, session_id: str, most: int) -> bool:
+    """Whether a session has more events than that."""
+    rows = db.execute("select 1 from events where session_id = ? limit 1 offset ?", (session_id, most))
+    return bool(list(rows))
+
+
 def event_page(
     db: Connection, session_id: str, *, after: tuple[int, int] | None, limit: int, backwards: bool = False
 ) -> list[StoredEvent]:
@@ -189,7 +195,8 @@ def cites(db: Connection, event_ids: Sequence[int]) -> dict[int, list[Memory]]:
     rows = list(
         db.execute(
             "select distinct x.event_id, m.id from json_each(?) j join memory_evidence x on x.event_id = j.value"
-            " join memories m on m.version_id = x.version_id where m.state <> 'forgotten' limit 2000",
+            " join memory_versions v on v.id = x.version_id"
+            " join memories m on m.id = v.memory_id and m.version_id = v.id where m.state <> 'forgotten' limit 2000",
             (json.dumps(list(event_ids)),),
         )
     )

@@ -19,6 +19,8 @@ from recorder.web.pages.shown import span
 router = APIRouter()
 EVENTS = 30
 SESSIONS = 6
+COUNTED = 2_000
+"""How complete a session is is worked out from all its events: not of longer ones, on a page that asks all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,13 @@ def model(page: Frame) -> dict[str, Any]:
     """What the page shows: nothing in it counts all events."""
     db = page.db
     recent = browse.latest_events(db, page.scope, EVENTS)
-    complete = completeness.latest(db, SESSIONS, page.scope.project_id if page.scope else None)
+    rows = browse.session_page(db, page.scope, before=None, limit=SESSIONS)
+    short = [row.session for row in rows if not browse.is_longer(db, row.session.id, COUNTED)]
     return {
         "tiles": tiles(page),
         "recent": recent,
-        "complete": [(one, sessions.get(db, one.session_id)) for one in complete],
+        "complete": [(completeness.of_session(db, one.id), one) for one in short],
+        "long": len(rows) - len(short),
         "queue": charts.queue(db),
         "wrong": doctor.stuck(db, page.config, page.now_ms),
     }

@@ -24,7 +24,7 @@ from recorder.web.pages.frame import Form, Frame
 router = APIRouter()
 ROWS = 50
 HITS = 40
-PROJECTS_ASKED = 6
+PROJECTS_ASKED = 3
 """Every project is asked by itself: of so many of the latest."""
 LINES = 60
 REFS = 40

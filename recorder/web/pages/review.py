@@ -22,7 +22,7 @@ from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
 
 router = APIRouter()
-SHOWN = 60
+SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True)

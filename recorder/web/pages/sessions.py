@@ -18,10 +18,12 @@ from recorder.web.pages.shown import fields
 
 router = APIRouter()
 SESSIONS = 50
-EVENTS = 200
+EVENTS = 100
 AROUND = 4
 FILES = 40
 WHOLE_CHARS = 100_000
+COUNTED = 4_000
+"""How complete a session is is worked out from all its events: of a longer one `recorder doctor` tells."""
 NAMES = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description", "prompt", "skill")
 """What of a tool's input says best what it was about."""
 
@@ -85,7 +87,7 @@ def session(request: Request, session_id: str) -> Response:
             "turns": turns(rows),
             "cites": browse.cites(db, [event.id for event in rows]),
             "files": browse.files_of(db, session_id, FILES),
-            "complete": completeness.of_session(db, session_id),
+            "complete": None if browse.is_longer(db, session_id, COUNTED) else completeness.of_session(db, session_id),
             "earlier": _at(rows[0]) if rows and earlier else None,
             "later": _at(rows[-1]) if rows and later else None,
             "about": about,
