@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from starlette.routing import Route
 import mcp_server
 from recorder import __version__
 from recorder.config import Config
+from recorder.errors import RecorderError
 from recorder.models import Channel
-from recorder.store.db import Connection
+from recorder.store.db import Connection, DatabaseError
 from recorder.store.tokens import Rights
 from recorder.web import access, api, asking, document, errors, pages
 from recorder.web.asking import Caller, Surroundings
@@ -37,8 +38,9 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with serving():
-            yield
+        with _held(config):
+            async with serving():
+                yield
 
     app = FastAPI(
         title="recorder", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
@@ -72,6 +74,16 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
     app.router.routes.append(Route("/mcp", tools, methods=["POST"]))
     app.mount("/static", StaticFiles(directory=HERE / "static"))
     return app
+
+
+@contextmanager
+def _held(config: Config) -> Iterator[None]:
+    """One connection that nobody asks anything, so that no request is the last to close: SQLite then writes its log
+    back and removes it, 13 ms each time, and the next one makes it anew."""
+    with ExitStack() as stack:
+        with suppress(RecorderError, DatabaseError):  # what is wrong with the store is told to whoever asks
+            stack.enter_context(asking.opened(config))
+        yield
 
 
 def _asker(here: Surroundings, db: Connection, request: Request) -> mcp_server.Asker:

@@ -69,7 +69,8 @@ def bind(port: int) -> socket.socket:
     an address stays the same from start to start, else on any. 0: any."""
     after = [near for near in range(port + 1, port + 1 + NEAR_PORTS) if near <= 65535] if port else []
     for wanted in (port, *after, 0):
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # The protocol is named, for asyncio sets TCP_NODELAY on no other: each answer took 40 ms longer without.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, wanted))
