@@ -1,4 +1,4 @@
-"""The MCP tools: memory for Claude Code, over stdio."""
+"""The MCP tools: memory for Claude Code, over stdio; and over HTTP where the service mounts them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
@@ -61,11 +62,25 @@ Weight = Annotated[float | None, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
+class Asker:
+    """Who asks over HTTP, as the service let them in: what they see, and whether they may change anything."""
+
+    scope: Scope
+    channel: Channel
+    actor: str
+    may_write: bool
+
+
+@dataclass(frozen=True)
 class Caller:
-    """Where the server runs and for whom: read from its surroundings once, never from a call."""
+    """Where the server runs and for whom: read from its surroundings once, never from a call.
+
+    `asker`: over HTTP, where many ask one server, who sent the request.
+    """
 
     environ: Mapping[str, str]
     cwd: str
+    asker: Callable[[store.Connection, Any], Asker] | None = None
 
     @property
     def session_id(self) -> str | None:
@@ -82,6 +97,8 @@ class Call:
     now_ms: int
     session_id: str | None
     who: str
+    channel: Channel
+    actor: str
 
 
 class Tools:
@@ -99,10 +116,11 @@ class Tools:
             db = store.connect(settings.db_path)
             try:
                 now_ms = time.time_ns() // 1_000_000
-                scope = scopes.of_directory(
-                    db, self._caller.cwd, now_ms=now_ms, worktrees=settings.projects.worktrees, register=writes
-                )
-                yield Call(db, scope, settings, now_ms, self._caller.session_id, _who(ctx))
+                asker = self._asker(db, ctx, settings, now_ms, writes)
+                if writes and not asker.may_write:
+                    raise ToolError("This token may read only, or the service is read-only.")
+                who = _who(ctx) if self._caller.asker is None else asker.actor
+                yield Call(db, asker.scope, settings, now_ms, self._caller.session_id, who, asker.channel, asker.actor)
             finally:
                 db.close()
         except ToolError:
@@ -119,6 +137,17 @@ class Tools:
             raise ToolError(
                 "The memory tool failed inside. Go on without it; the server's log has the place."
             ) from None
+
+    def _asker(
+        self, db: store.Connection, ctx: Context[Any, Any], settings: config.Config, now_ms: int, writes: bool
+    ) -> Asker:
+        """Who asks: whoever sent the request; over stdio the agent in the folder the server runs in."""
+        if self._caller.asker is not None:
+            return self._caller.asker(db, ctx.request_context.request)
+        scope = scopes.of_directory(
+            db, self._caller.cwd, now_ms=now_ms, worktrees=settings.projects.worktrees, register=writes
+        )
+        return Asker(scope, Channel.AGENT, f"{AGENT}:{self._caller.session_id or 'unknown'}", True)
 
     def memory_search(
         self,
@@ -338,7 +367,7 @@ class Tools:
     ) -> str:
         """Delete (hide) a memory that is wrong or no longer wanted; a person can restore it. What a person verified is
         only proposed for deletion."""
-        with self._call("memory_forget", ctx) as call:
+        with self._call("memory_forget", ctx, writes=True) as call:
             there = _standing(call, namespace, key)
             outcome = gate.delete(
                 call.db,
@@ -361,7 +390,7 @@ class Tools:
         to_namespace: Namespace = None,
     ) -> str:
         """Link two memories by a named relation, for memory_neighbors."""
-        with self._call("memory_link", ctx) as call:
+        with self._call("memory_link", ctx, writes=True) as call:
             source, target = _standing(call, from_namespace, from_key), _standing(call, to_namespace, to_key)
             link_id = gate.link(
                 call.db,
@@ -374,7 +403,7 @@ class Tools:
 
     def memory_unlink(self, ctx: Context[Any, Any], id: int) -> str:
         """Remove a link between memories by the link's id, as memory_link and memory_neighbors show it."""
-        with self._call("memory_unlink", ctx) as call:
+        with self._call("memory_unlink", ctx, writes=True) as call:
             gate.unlink(call.db, id, _writer(call))
             return f"Removed link {id}."
 
@@ -535,10 +564,9 @@ def _arms(answer: Recall) -> str:
 
 
 def _writer(call: Call) -> gate.Writer:
-    """The agent of the session; secrets are taken out by the worker where one lives."""
-    actor = f"{AGENT}:{call.session_id or 'unknown'}"
+    """Who asks; secrets are taken out by the worker where one lives."""
     redact = redaction.by_worker(call.config.home)
-    return gate.Writer(Channel.AGENT, actor, call.scope, call.now_ms, redact=redact)
+    return gate.Writer(call.channel, call.actor, call.scope, call.now_ms, redact=redact)
 
 
 def _who(ctx: Context[Any, Any]) -> str:
@@ -587,6 +615,26 @@ def build(caller: Caller) -> MCPServer[Any]:
         # Text only: structured output would be a second copy outside the fence.
         server.add_tool(tool, description=described, annotations=hints, structured_output=False)
     return server
+
+
+ASGI = Callable[[Any, Any, Any], Any]
+
+
+def over_http(caller: Caller) -> tuple[ASGI, Callable[[], AbstractAsyncContextManager[None]]]:
+    """(the same server as an ASGI app for `/mcp`, what must be entered while it serves).
+
+    Every request stands alone and is answered at once: no session to keep, and no open line to wait for at the end.
+    Source: mcp 2.3, MCPServer.streamable_http_app.
+    """
+    server = build(caller)
+    app = server.streamable_http_app(
+        streamable_http_path="/mcp",
+        json_response=True,
+        stateless_http=True,
+        # Whoever comes this far passed the service's own look at Host, Origin and body.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    return app, server.session_manager.run
 
 
 def main() -> None:

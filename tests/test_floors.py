@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "recorder.claude_auto",
         "recorder.lifecycle",
         "recorder.forget",
+        "recorder.review",
     ),
     ("worker",),
     (

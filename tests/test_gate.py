@@ -339,3 +339,18 @@ def test_only_a_person_approves_pins_rejects_lifts_and_reverts(db: Connection, p
         with pytest.raises(GateRefused, match="only a person"):
             verb(db, *where, by, **more)
     assert current(db, project)[1:] == (Trust.CANDIDATE, 1)
+
+
+def test_a_person_gives_the_same_words_other_tags_and_another_kind_and_the_evidence_stays(
+    db: Connection, project: str
+) -> None:
+    first = put(db, proposal(project, tags=("one",)), Channel.AGENT, project).memory
+    assert first is not None
+    retold = proposal(project, tags=("two",), kind=MemoryKind.PREFERENCE)
+    assert put(db, retold, Channel.AGENT, project, T0 + 1).action != "superseded"
+    told = gate.tell(db, retold, person(Scope(project), T0 + 2))
+    assert told.action == "superseded" and told.memory is not None
+    assert (told.memory.tags, told.memory.kind, told.memory.value) == (("two",), MemoryKind.PREFERENCE, first.value)
+    kept = {event.id for event, _ in memories.evidence(db, first.version_id)}
+    assert kept and kept < {event.id for event, _ in memories.evidence(db, told.memory.version_id)}
+    assert gate.tell(db, retold, person(Scope(project), T0 + 3)).action != "superseded"

@@ -279,7 +279,6 @@ DOORS = ("recorder/cli", "recorder/web", "recorder/lifecycle", "recorder/claude_
 GATE = ("recorder/gate", *DOORS)
 READERS = ("recorder/gate", "recorder/store", "recorder/recall", "recorder/cli", "recorder/lifecycle")
 NOT_YET: Mapping[StrEnum, str] = {
-    Channel.API: "HTTP routes that write memories",
     Origin.FILE_CONTENT: "a distiller that reads what files say",
     Origin.TOOL_OUTPUT: "a distiller that reads what tools print",
 }

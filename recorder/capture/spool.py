@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,16 @@ def adopt_leftovers(spool: Path, now_s: float) -> int:
         elif age_s > STRAY_KEPT_S:
             dropped.path.unlink(missing_ok=True)
     return adopted
+
+
+def drop(spool: Path, contents: Sequence[bytes]) -> None:
+    """Put hook inputs where a hook would: each whole, in the order given, or not at all."""
+    prepare(spool)
+    mark = f"{os.getpid()}-{time.time_ns()}-{secrets.token_hex(4)}"
+    for number, content in enumerate(contents):
+        name = f"put-{mark}-{number:04}.json"
+        _write(spool / "tmp" / name, content)
+        os.rename(spool / "tmp" / name, spool / "new" / name)
 
 
 def set_aside(spool: Path, dropped: Dropped, content: bytes, reason: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -12,13 +12,11 @@ from rich.text import Text
 
 from recorder import gate
 from recorder.cli.frame import Desk, Json, Project, app, desk, now_ms, only_a_person, out, plain, print_json, when
-from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
+from recorder.errors import Conflict, NotFound, RecorderError
 from recorder.gate import queue
 from recorder.gate.queue import Item, Side
-from recorder.models import MemoryKind, Origin, Proposal, Scope
-from recorder.recall import fence, reached
-from recorder.store import memories
-from recorder.store.db import Connection
+from recorder.recall import fence
+from recorder.review import Decision, Done, decide, found
 
 OF_MEMORIES = {"a": "approve", "r": "reject", "e": "edit", "d": "delete"}
 OF_PAIRS = {"1": "keep_old", "2": "keep_new", "b": "keep_both", "x": "remove_both", "e": "manual"}
@@ -32,25 +30,6 @@ SAID = {
     "remove_both": "remove both",
     "manual": "say it yourself",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a person wants done with one item, and what they looked at."""
-
-    verb: str
-    reason: str
-    value: str = ""
-    version: int | None = None
-    digest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of a decision."""
-
-    action: str
-    reached: reached.Reached | None = None
 
 
 @app.command()
@@ -93,7 +72,7 @@ def review(
             if not reason.strip():
                 raise typer.BadParameter("--reason is needed: say why")
             decision = Decision(disposition or verb, reason, value, expected_version, expected_digest)
-            _report(_decide(here, _found(here, scope, name, everywhere), decision), as_json)
+            _report(_decide(here, found(here.db, name, scope, everywhere=everywhere), decision), as_json)
             return
         items = queue.waiting(here.db, None if everywhere else scope, here.now_ms)
         if listed or as_json or not sys.stdin.isatty():
@@ -102,101 +81,8 @@ def review(
         _go_through(here, items)
 
 
-def _found(here: Desk, scope: Scope, name: str, everywhere: bool) -> Item:
-    """The item with this id, if it belongs here.
-
-    Raises: NotFound.
-    """
-    found = queue.item(here.db, name)
-    if found is None or not (everywhere or found.scope.project_id in (None, scope.project_id)):
-        raise NotFound(f"there is nothing {name} here: `recorder review --list` shows what waits")
-    return replace(found, scope=found.scope if everywhere or found.scope.project_id else scope)
-
-
 def _decide(here: Desk, item: Item, decision: Decision) -> Done:
-    """Let the gate do it, and ask recall whether it got there.
-
-    Raises: Conflict when something else stands there than what was looked at.
-    """
-    looked_at = [side.digest for side in (item.old, item.new) if side is not None]
-    if decision.digest and decision.digest not in looked_at:
-        raise Conflict(f"{item.id} says something else by now: read it again")
-    lone = _is_undecided(here.db, item)
-    scope = Scope(None, undecided=True) if lone else item.scope
-    writer = replace(here.writer(scope), now_ms=now_ms())
-    decide = _settled if item.id.startswith("f") else _of_memory
-    done = decide(here.db, item, decision, writer)
-    return replace(done, reached=None) if lone else done
-
-
-def _is_undecided(db: Connection, item: Item) -> bool:
-    """Whether it is about a file of Claude's whose project nobody knows: recall says nothing of it to anybody."""
-    namespace, _, key = item.old.address.partition("/") if item.old is not None else ("", "", "")
-    memory = memories.find(db, namespace, key) if namespace.startswith("claude.") else None
-    return memory is not None and memory.project_id is None
-
-
-def _settled(db: Connection, item: Item, decision: Decision, writer: gate.Writer) -> Done:
-    seen = [side.value for side in (item.old, item.new) if side is not None and side.version is not None]
-    settled = gate.settle(
-        db, int(item.id[1:]), decision.verb, writer, decision.reason, decision.value or None, seen=seen
-    )
-    told = reached.check(db, item.scope, settled.kept, settled.gone, writer.now_ms)
-    return Done(f"{decision.verb}: {settled.outcome.action}{_lifted_by_it(db, item, settled)}", told)
-
-
-def _lifted_by_it(db: Connection, item: Item, settled: gate.Settled) -> str:
-    """That a rejection was lifted by what was decided, in words; nothing where none was."""
-    was = item.new.rejected_ms if item.new is not None else None
-    if was is None or item.new is None or not settled.kept:
-        return ""
-    lifted = queue.rejected_ms(db, settled.kept[0], item.new.value) is None
-    return f", and the rejection of {when(was)} is lifted" if lifted else ""
-
-
-def _of_memory(db: Connection, item: Item, decision: Decision, writer: gate.Writer) -> Done:
-    assert item.old is not None
-    side = item.old
-    namespace, _, key = side.address.partition("/")
-    version = side.version if decision.version is None else decision.version
-    why = decision.reason
-    verbs: Mapping[str, Callable[[], gate.Outcome]] = {
-        "approve": lambda: gate.approve(
-            db, namespace, key, writer, reason=why, expected_version=version, expected_value=side.value
-        ),
-        "reject": lambda: gate.reject(db, namespace, key, writer, reason=why, expected_version=version),
-        "delete": lambda: gate.delete(db, namespace, key, writer, reason=why, expected_version=version),
-        "lift": lambda: gate.lift(db, namespace, key, writer, reason=why),
-        "edit": lambda: _edited(db, namespace, key, decision, writer, version),
-    }
-    if decision.verb not in verbs:
-        raise GateRefused("verb", f"'{decision.verb}' is for findings such as f3; {item.id} is a memory")
-    outcome = verbs[decision.verb]()
-    if outcome.action == "refused":
-        raise RecorderError(outcome.reason)
-    kept = [outcome.memory] if outcome.memory and decision.verb in ("approve", "edit", "lift") else []
-    gone = [] if decision.verb in ("approve", "lift") or decision.value == side.value else [side.value]
-    return Done(outcome.action, reached.check(db, item.scope, kept, gone, writer.now_ms))
-
-
-def _edited(
-    db: Connection, namespace: str, key: str, decision: Decision, writer: gate.Writer, version: int | None
-) -> gate.Outcome:
-    there = memories.find(db, namespace, key)
-    if not decision.value.strip():
-        raise GateRefused("value", "an edit needs the value that is right: give --value")
-    proposal = Proposal(
-        namespace=namespace,
-        key=key,
-        value=decision.value,
-        kind=there.kind if there else MemoryKind.SEMANTIC,
-        origin=Origin.USER_SAID,
-        source=writer.actor,
-        tags=there.tags if there else (),
-        importance=there.importance if there else 0.5,
-        explicit=True,
-    )
-    return gate.tell(db, proposal, writer, expected_version=version)
+    return decide(here.db, item, decision, replace(here.writer(item.scope), now_ms=now_ms()))
 
 
 def _go_through(here: Desk, items: Iterable[Item]) -> None:

@@ -17,6 +17,7 @@ from recorder import install as wiring
 from recorder import selftest
 from recorder.cli.frame import (
     Json,
+    Project,
     app,
     by_agent,
     desk,
@@ -26,16 +27,20 @@ from recorder.cli.frame import (
     out,
     plain,
     print_json,
+    print_table,
     settings,
+    when,
 )
 from recorder.cli.memory import ask, show_recall
 from recorder.cli.state import source_root
-from recorder.errors import SettingsError, StoreError
+from recorder.errors import NotFound, SettingsError, StoreError
 from recorder.models import Scope
 from recorder.recall import fence
-from recorder.store import events, health
+from recorder.store import events, health, tokens
 from recorder.store.db import DatabaseError, connect, transaction
+from recorder.store.tokens import Rights
 from recorder.web import access, serve
+from recorder.web.tokens import mint
 from worker import shelf
 
 PROMPTS_LOOKED_AT = 50
@@ -220,15 +225,48 @@ def _report(report: wiring.Report) -> None:
 
 @app.command()
 def token(
+    project: Project = None,
+    rights: Annotated[
+        str, typer.Option("--rights", help="With --project: read, write or admin; the same ones include the lesser.")
+    ] = "write",
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Make a new one; the old one opens nothing any more.")
     ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the tokens of projects.")] = False,
+    revoke: Annotated[int | None, typer.Option("--revoke", metavar="N", help="Let this one open nothing.")] = None,
+    as_json: Json = False,
 ) -> None:
-    """Print the bearer token of the HTTP service."""
+    """Print the bearer token of the HTTP service; with --project a new one that sees that project alone."""
     only_a_person("sees the token")
-    home = settings().home
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    sys.stdout.write((access.rotate(home) if rotate else access.token(home)) + "\n")
+    if rights not in tuple(Rights):
+        raise typer.BadParameter(f"--rights {rights}: read, write or admin")
+    if project is None and not listed and revoke is None:
+        home = settings().home
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sys.stdout.write((access.rotate(home) if rotate else access.token(home)) + "\n")
+        return
+    with desk() as here:
+        if revoke is not None:
+            with transaction(here.db):
+                if not tokens.revoke(here.db, revoke, here.now_ms):
+                    raise NotFound(f"there is no token {revoke}: `recorder token --list` shows them")
+            out.print(f"token {revoke} opens nothing any more")
+        elif listed:
+            _list_tokens(tokens.listing(here.db), as_json)
+        else:
+            scope = here.scope(project, register=True)
+            if scope.project_id is None:
+                raise NotFound(f"{project} belongs to no project")
+            sys.stdout.write(mint(here.db, Rights(rights), scope.project_id, here.now_ms) + "\n")
+
+
+def _list_tokens(found: list[tokens.Token], as_json: bool) -> None:
+    names = ("id", "fingerprint", "rights", "project", "minted")
+    rows = [(one.id, one.fingerprint, one.rights, one.project_id, one.created_ms) for one in found]
+    if as_json:
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
+        return
+    print_table("", names, [(*row[:4], when(row[4])) for row in rows])
 
 
 @app.command()

@@ -123,7 +123,10 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     if current.trust is Trust.REJECTED:
         # Its own value passed the tombstones: a person said it again. Another value finds the place free.
         return supersede(db, current, proposal, writer, trust, cited)
-    if same and not (writer.is_person and (_dated_anew(current, proposal) or _respelled(current, proposal))):
+    respelled = current.value.strip() != proposal.value.strip()
+    if same and writer.is_person and not respelled and _labelled_anew(current, proposal):
+        return _labelled(db, current, proposal, writer, trust, cited)
+    if same and not (writer.is_person and (respelled or _dated_anew(current, proposal))):
         return _corroborate(db, current, proposal, writer, trust, cited)
     if not writer.is_person and memories.had(db, current.id, proposal.value, [event.id for event in cited]):
         return Outcome("unchanged", current, "this was said before, and superseded")
@@ -147,9 +150,20 @@ def _dated_anew(current: Memory, proposal: Proposal) -> bool:
     return dated or (proposal.expires_ms is not None and proposal.expires_ms != current.expires_ms)
 
 
-def _respelled(current: Memory, proposal: Proposal) -> bool:
-    """Whether the same is said in other letters, marks or capitals."""
-    return current.value.strip() != proposal.value.strip()
+def _labelled_anew(current: Memory, proposal: Proposal) -> bool:
+    """Whether the same words are given another kind or other tags."""
+    return (current.kind, current.tags) != (proposal.kind, proposal.tags)
+
+
+def _labelled(
+    db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]
+) -> Outcome:
+    """The same words under another kind or other tags: a new version that stands on all the old one did."""
+    kept = [(event.id, quote, event.session_id) for event, quote in memories.evidence(db, current.version_id)]
+    outcome = supersede(db, current, proposal, writer, trust, cited)
+    if outcome.memory is not None:
+        memories.add_evidence(db, outcome.memory.version_id, kept)
+    return outcome
 
 
 def _said_later(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> bool:

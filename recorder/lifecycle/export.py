@@ -55,17 +55,24 @@ def write(db: Connection, path: Path, *, project_id: str | None, now_ms: int) ->
     """
     if path.is_dir():
         raise FileRefused(f"{path} is a folder: name a file to export into")
+    found, file = sealed(db, project_id=project_id, now_ms=now_ms, noted=path)
+    _write(path, file)
+    return found
+
+
+def sealed(db: Connection, *, project_id: str | None, now_ms: int, noted: Path | None = None) -> tuple[Content, bytes]:
+    """An export and its file, signed. `noted`: where it is going to stand, for whoever forgets something later."""
     with transaction(db):
         # One moment, and the key that signs it.
         found = content(db, project_id=project_id, now_ms=now_ms)
         plain = as_json(found)
         signed = canonical(plain)
         signature = digests.of(db, PURPOSE, _signed(signed), now_ms)
-        copies.note(db, path, "export", now_ms)
+        if noted is not None:
+            copies.note(db, noted, "export", now_ms)
     seal = {"sha256": hashlib.sha256(signed).hexdigest(), "signature": signature.partition(":")[2]}
     file = {"recorder_export": FORMAT, "content": plain, "seal": seal}
-    _write(path, json.dumps(file, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace"))
-    return found
+    return found, json.dumps(file, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
 
 
 def is_ours(db: Connection, signed: bytes, signature: str) -> bool:

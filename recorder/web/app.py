@@ -1,131 +1,94 @@
-"""The service: health, numbers, and one page that shows them."""
+"""The service put together: the guard in front, then the API, MCP and the pages."""
 
 from __future__ import annotations
 
-import hmac
-import secrets
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
-from fastapi.templating import Jinja2Templates
+from starlette.routing import Route
 
-from recorder import __version__, claude_auto, doctor, redaction
+import mcp_server
+from recorder import __version__
 from recorder.config import Config
 from recorder.errors import RecorderError
-from recorder.store import events
-from recorder.store.db import DatabaseError, connect
-from recorder.web import access
+from recorder.models import Channel
+from recorder.store.db import Connection, DatabaseError
+from recorder.store.tokens import Rights
+from recorder.web import access, api, asking, document, errors, pages
+from recorder.web.asking import Caller, Surroundings
+from recorder.web.guard import Guard
+from recorder.web.people import NOT_VALID, AlreadyUsed, People
 
 HERE = Path(__file__).resolve().parent
-OPEN = frozenset({"/api/health", "/login"})
-RECENT = 30
-
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
-    " base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-
-Next = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
-    """The service over one home."""
-    app = FastAPI(title="recorder", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    pages = Jinja2Templates(HERE / "templates")
-    people: dict[str, str] = {}  # session → the token it came in with
+    """The service over one home. `app.state.stopping` ends its streams."""
+    here = Surroundings(config, clock_ms, readonly=os.environ.get("RECORDER_READONLY") == "1")
+    tools, serving = mcp_server.over_http(
+        mcp_server.Caller(os.environ | {"RECORDER_HOME": str(config.home)}, os.sep, partial(_asker, here))
+    )
 
-    @app.middleware("http")
-    async def guard(request: Request, call_next: Next) -> Response:
-        refused = _refused(request, config, people)
-        response = refused or await call_next(request)
-        response.headers.update(HEADERS)
-        return response
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with _held(config):
+            async with serving():
+                yield
 
-    @app.exception_handler(RecorderError)
-    @app.exception_handler(DatabaseError)
-    async def failed(request: Request, error: Exception) -> Response:
-        return _error(503, "store", str(error))
+    app = FastAPI(
+        title="recorder", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+    )
+    people = People(config.home)
+    app.state.here = here
+    app.state.trouble = pages.trouble
+    app.state.stopping = asyncio.Event()
+    errors.handle(app)
+    app.add_middleware(Guard, here=here, people=people)
 
-    @app.exception_handler(404)
-    async def absent(request: Request, error: Exception) -> Response:
-        return _error(404, "not_found", "there is no such address here")
-
-    @app.exception_handler(405)
-    async def not_allowed(request: Request, error: Exception) -> Response:
-        return _error(405, "method", "this address does not take that method")
-
-    @app.get("/api/health")
-    def api_health() -> Response:
-        db = connect(config.db_path)
+    @app.get("/login", include_in_schema=False)
+    async def login(request: Request, once: str = "") -> Response:
+        # On the loop, and so one after the other: a link is good once.
         try:
-            reason = doctor.stuck(db, config, clock_ms())
-        finally:
-            db.close()
-        found = {"status": "stuck" if reason else "ok", "reason": reason, "version": __version__}
-        return JSONResponse(found, status_code=503 if reason else 200)
-
-    @app.get("/api/stats")
-    def api_stats() -> dict[str, Any]:
-        db = connect(config.db_path)
-        try:
-            return doctor.status(db, config, clock_ms())
-        finally:
-            db.close()
-
-    @app.post("/api/memory/_sync_claude")
-    def api_sync_claude() -> Response:
-        db = connect(config.db_path)
-        try:
-            report = claude_auto.sync(db, config, clock_ms(), redaction.by_worker(config.home))
-        finally:
-            db.close()
-        if report is None:
-            return _error(409, "busy", "another sync did not end within a minute: try again")
-        return JSONResponse(report.as_json())
-
-    @app.get("/login")
-    def login(token: str = "") -> Response:
-        if not hmac.compare_digest(token.encode(), access.token(config.home).encode()):
-            return _error(401, "token", "this link is not valid any more: `recorder up` prints a new one")
-        session = secrets.token_urlsafe(32)
-        people[session] = token
+            cookie = people.enter(once, clock_ms())
+        except AlreadyUsed as used:
+            return errors.answer_to(request, 401, "used", str(used))
+        if cookie is None:
+            return errors.answer_to(request, 401, "link", NOT_VALID)
         response = RedirectResponse("/", status_code=303)
-        response.set_cookie(access.COOKIE, session, httponly=True, samesite="strict")
+        response.set_cookie(access.COOKIE, cookie, httponly=True, samesite="strict")
         return response
 
-    @app.get("/", response_class=HTMLResponse)
-    def status_page(request: Request) -> Response:
-        now_ms = clock_ms()
-        db = connect(config.db_path)
-        try:
-            found = doctor.status(db, config, now_ms)
-            recent = events.listing(db, limit=RECENT)
-        finally:
-            db.close()
-        return pages.TemplateResponse(request, "status.html", {"status": found, "recent": recent, "now_ms": now_ms})
+    @app.get("/api/openapi.json", include_in_schema=False)
+    async def described() -> Response:
+        return FileResponse(document.FILE, media_type="application/json")
 
+    app.include_router(api.router())
+    app.include_router(pages.router, dependencies=[Depends(asking.form_checked)])
+    app.router.routes.append(Route("/mcp", tools, methods=["POST"]))
     app.mount("/static", StaticFiles(directory=HERE / "static"))
     return app
 
 
-def _refused(request: Request, config: Config, people: Mapping[str, str]) -> Response | None:
-    """The answer to a request that may not pass, or None."""
-    if not access.from_here(request.headers):
-        return _error(403, "origin", "only this machine may ask: the Host or Origin header names another")
-    if request.url.path in OPEN:
-        return None
-    token = access.token(config.home)
-    if people.get(request.cookies.get(access.COOKIE, "")) == token or access.bears(request.headers, token):
-        return None
-    return _error(401, "token", "send `Authorization: Bearer` with the token of `recorder token`")
+@contextmanager
+def _held(config: Config) -> Iterator[None]:
+    """One connection that nobody asks anything, so that no request is the last to close: SQLite then writes its log
+    back and removes it, 13 ms each time, and the next one makes it anew."""
+    with ExitStack() as stack:
+        with suppress(RecorderError, DatabaseError):  # what is wrong with the store is told to whoever asks
+            stack.enter_context(asking.opened(config))
+        yield
 
 
-def _error(status: int, code: str, message: str) -> Response:
-    return JSONResponse({"error": {"code": code, "message": message}}, status_code=status)
+def _asker(here: Surroundings, db: Connection, request: Request) -> mcp_server.Asker:
+    """Who sent a request for MCP, with the project the address names."""
+    caller: Caller = request.state.caller
+    scope = asking.scope_of(db, caller, request.query_params.get("project"))
+    channel = Channel.PERSON if caller.is_person else Channel.API
+    return mcp_server.Asker(scope, channel, caller.actor, caller.may(Rights.WRITE) and not here.readonly)

@@ -18,19 +18,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import uvicorn
-
 from recorder import worker_socket
 from recorder.config import Config
 from recorder.errors import RecorderError, WorkerUnavailable
 from recorder.web import access
-from recorder.web.app import make_app
 
 logger = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 NEAR_PORTS = 20
-GRACE_S = 3
+GRACE_S = 1
 WATCH_EVERY_S = 5.0
 END_WITHIN_S = 15.0
 
@@ -62,8 +59,9 @@ def running(home: Path) -> Running | None:
 
 
 def login_url(home: Path, at: Running) -> str:
-    """The address that lets the person's browser in."""
-    return f"{at.url}/login?token={access.token(home)}"
+    """The address that lets the person's browser in, once."""
+    until_ms = time.time_ns() // 1_000_000 + access.LINK_MS
+    return f"{at.url}/login?once={access.link(home, at.pid, until_ms)}"
 
 
 def bind(port: int) -> socket.socket:
@@ -71,7 +69,8 @@ def bind(port: int) -> socket.socket:
     an address stays the same from start to start, else on any. 0: any."""
     after = [near for near in range(port + 1, port + 1 + NEAR_PORTS) if near <= 65535] if port else []
     for wanted in (port, *after, 0):
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # The protocol is named, for asyncio sets TCP_NODELAY on no other: each answer took 40 ms longer without.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, wanted))
@@ -102,15 +101,10 @@ def up(config: Config, port: int, clock_ms: Callable[[], int], ready: Callable[[
         stop = threading.Event()
         keeper = threading.Thread(target=_keep_worker, args=(config, stop), daemon=True)
         keeper.start()
-        server = uvicorn.Server(
-            uvicorn.Config(
-                make_app(config, clock_ms),
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=GRACE_S,
-            )
-        )
+        # Here and not above: what the service imports takes half a second, which no other command should wait for.
+        from recorder.web.running import server_of
+
+        server = server_of(config, clock_ms, GRACE_S)
         ready(here)
         try:
             server.run(sockets=[listener])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from recorder import config as settings
 from recorder.capture.project import resolve
@@ -21,6 +22,7 @@ from recorder.lifecycle import purge
 from recorder.models import Scope
 from recorder.store import hits, search
 from recorder.store.db import Connection, connect, transaction
+from recorder.web.app import make_app
 from tests.acceptance.doors import Answer, Fact, Written
 from tests.cli.terminal import Said, Terminal
 from tests.makers import project_folder
@@ -35,8 +37,8 @@ DAY_MS = 86_400_000
 class Real:
     """One home, two projects, and Claude's folder beside them."""
 
-    writers: Sequence[str] = ("person", "mcp", "agent", "import", "sync", "distil", "backfill")
-    readers: Sequence[str] = ("cli", "mcp", "list", "brief", "export", "timeline", "why")
+    writers: Sequence[str] = ("person", "mcp", "agent", "api", "import", "sync", "distil", "backfill")
+    readers: Sequence[str] = ("cli", "mcp", "http", "list", "brief", "export", "timeline", "why")
     arms: Sequence[str] = ("words", "trigram")
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,6 +63,7 @@ class Real:
             "person": self._by_command,
             "agent": self._by_command,
             "mcp": self._by_server,
+            "api": self._by_http,
             "import": self._by_import,
             "sync": self._by_sync,
             "distil": self._by_program,
@@ -85,6 +88,17 @@ class Real:
         stands = self._stands(project, fact.key)
         source = stands["source"] if stands else ""
         return Written(not told.error, stands["trust"] if stands else "", source, told.text)
+
+    def _by_http(self, door: str, project: str, fact: Fact) -> Written:
+        body = {"namespace": fact.namespace, "key": fact.key, "value": fact.value}
+        with self._service() as client:
+            told = client.post("/api/memory", json={**body, **fact.claims}, headers=self._token(project))
+            if told.status_code == 400 and fact.claims:  # a field that is none of its own is refused whole
+                told = client.post("/api/memory", json=body, headers=self._token(project))
+        said = told.json()
+        if "error" in said:
+            return Written(False, reason=f"{said['error']['code']}: {said['error']['message']}")
+        return self._written(said)
 
     def _by_import(self, door: str, project: str, fact: Fact) -> Written:
         """What somebody else's recorder exported of the same project."""
@@ -136,6 +150,10 @@ class Real:
     def _read_mcp(self, project: str, words: str) -> Answer:
         with serving(self._place, self.folders[project]) as server:
             return Answer((), server.call("memory_search", query=words).text)
+
+    def _read_http(self, project: str, words: str) -> Answer:
+        with self._service() as client:
+            return Answer((), client.get("/api/search", params={"q": words}, headers=self._token(project)).text)
 
     def _read_list(self, project: str, words: str) -> Answer:
         return Answer(tuple(row["value"] for row in self._run(project, "list", "--json").json))
@@ -304,6 +322,15 @@ class Real:
     @property
     def _place(self) -> Place:
         return Place(self.config.home, self.folders["a"], self.folders["b"])
+
+    def _service(self) -> TestClient:
+        app = make_app(self.config, lambda: time.time_ns() // 1_000_000)
+        return TestClient(app, base_url="http://127.0.0.1:7377")
+
+    def _token(self, project: str) -> dict[str, str]:
+        """The headers of who holds a token of the project, minted as a person does."""
+        told = self._run(project, "token", "--project", str(self.folders[project]), "--rights", "write")
+        return {"Authorization": f"Bearer {told.out.strip()}"}
 
     def _db(self) -> Connection:
         return connect(self.config.db_path)

@@ -22,7 +22,7 @@ from recorder.config import Config
 from recorder.errors import WorkerUnavailable
 from recorder.store import events
 from recorder.store.db import connect
-from recorder.web import access, serve
+from recorder.web import serve
 from tests.hooks.running import HOOKS, environ, run
 from tests.makers import project_folder, prompt
 
@@ -98,7 +98,7 @@ def test_a_taken_port_stops_neither_capture_nor_the_service_and_the_other_port_i
     at = serve.running(config.home)
     assert at is not None and at.port == expected
     assert up.stderr.strip() == f"port {taken} is taken: serving on {at.port}"
-    assert f"http://127.0.0.1:{at.port}/login?token={access.token(config.home)}" in up.stdout
+    assert f"http://127.0.0.1:{at.port}/login?once=" in up.stdout
     assert health(at.port) == 200
     given = json.dumps(prompt("hello", cwd=str(project_folder(own_home)))).encode()
     assert run(["/bin/sh", str(HOOKS / "capture.sh")], given, environ(config.home)).silent

@@ -1,0 +1,319 @@
+"""Memories: list, read, write, correct, link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse
+
+from recorder import dates, gate
+from recorder.errors import Conflict, GateRefused
+from recorder.models import Memory, MemoryKind, Origin, Precision, Proposal, Scope, Trust
+from recorder.recall import neighbours
+from recorder.recall import scope as scopes
+from recorder.store import journal, memories, policy
+from recorder.store.db import transaction
+from recorder.web import errors
+from recorder.web.api import paging
+from recorder.web.api.addresses import Key, Namespace
+from recorder.web.api.desk import Asked, Desk, absent, moment
+from recorder.web.shapes import Change, Link, MemoryPage, NewMemory, Rows, Said, Told
+
+routes = APIRouter(prefix="/api/memory", tags=["memory"])
+ONE = "/{namespace}/{key:path}"
+DEEPEST = 5
+AT_MOST = 100
+BECAME = {"created": 201, "finding": 202}
+"""What the gate did → status; any other is 200. 202: it waits for a person."""
+
+IfMatch = Annotated[str | None, Header(alias="If-Match", description="The ETag that was read.")]
+
+
+@routes.get("")
+def list_memories(
+    asked: Asked,
+    namespace: Annotated[str | None, Query(max_length=240)] = None,
+    kind: MemoryKind | None = None,
+    trust: Trust | None = None,
+    tag: Annotated[str | None, Query(max_length=200)] = None,
+    deleted: bool = False,
+    limit: paging.Limit = 50,
+    cursor: paging.Cursor = None,
+) -> MemoryPage:
+    """Memories of the scope, the latest first. `namespace` matches itself and what lies below it."""
+    with asked.desk(namespace) as here:
+        where = scopes.address(here.scope, namespace) if namespace else None
+        found = journal.memory_page(
+            here.db,
+            here.scope,
+            namespace=where,
+            kind=kind,
+            trust=trust,
+            tag=tag,
+            deleted=deleted,
+            before=paging.numbered(cursor),
+            limit=limit,
+        )
+    return MemoryPage(items=found, next=paging.after(found, limit, lambda one: (one.recorded_ms, one.id)))
+
+
+@routes.post("", status_code=201)
+def write_memory(asked: Asked, body: NewMemory, if_match: IfMatch = None) -> Response:
+    """Write a memory: 201 where it is new, 202 where it waits for a person."""
+    with asked.desk(body.namespace, body.key) as here:
+        where = scopes.address(here.scope, body.namespace)
+        there = _seen(here, where, body.key)
+        return attempted(here, where, body.key, lambda: _tell(here, where, body.key, body, body.value, there, if_match))
+
+
+@routes.get("/stats")
+def count_memories(asked: Asked) -> dict[str, Any]:
+    """How many memories there are in the scope, by namespace, kind and trust."""
+    with asked.desk() as here:
+        counted = memories.counts(here.db, here.scope)
+    rows = [dict(zip(("namespace", "kind", "trust", "count"), row, strict=True)) for row in counted]
+    return {"total": sum(row[3] for row in counted), "memories": rows}
+
+
+@routes.get(ONE + "/history")
+def history(asked: Asked, namespace: Namespace, key: Key) -> Rows:
+    """Every revision of a memory, oldest first: what, who, why, when."""
+    with asked.desk(namespace, key) as here:
+        return Rows(items=memories.history(here.db, standing(here, namespace, key).id))
+
+
+@routes.get(ONE + "/refs")
+def refs(asked: Asked, namespace: Namespace, key: Key) -> dict[str, Any]:
+    """Who wrote a memory, who read it and who was shown it."""
+    with asked.desk(namespace, key) as here:
+        memory = standing(here, namespace, key)
+        wrote = [
+            {"at_ms": line["at_ms"], "how": line["action"], "who": f"{line['channel']}: {line['actor']}"}
+            for line in memories.history(here.db, memory.id)
+        ]
+        return {"wrote": wrote, "read": memories.refs(here.db, memory.id)}
+
+
+@routes.get(ONE + "/neighbors")
+def neighbors(
+    asked: Asked, namespace: Namespace, key: Key, depth: Annotated[int, Query(ge=1, le=DEEPEST)] = 1
+) -> dict[str, Any]:
+    """The memories linked with one, up to `depth` steps away, and the links."""
+    with asked.desk(namespace, key) as here:
+        start = standing(here, namespace, key)
+        links, found = neighbours.reach(here.db, here.scope, start.id, depth, here.now_ms)
+    return {"links": [asdict(one) for one in links], "memories": [asdict(hit) for hit in found]}
+
+
+@routes.get(ONE + "/why")
+def why(
+    asked: Asked, namespace: Namespace, key: Key, as_of: Annotated[str | None, Query(max_length=40)] = None
+) -> dict[str, Any]:
+    """What a memory stands on: the quotes, and the events they come from; of one outside the scope quote, kind and date
+    alone."""
+    with asked.desk(namespace, key) as here:
+        memory = standing(here, namespace, key, as_of)
+        chain = [_cited(here.scope, *one) for one in memories.evidence(here.db, memory.version_id)]
+    return {"memory": asdict(memory), "evidence": chain}
+
+
+def _cited(scope: Scope, event: Any, quote: str) -> dict[str, Any]:
+    inside = event.project_id in (None, scope.project_id)
+    return {
+        "event_id": event.id if inside else None,
+        "quote": quote,
+        "kind": event.kind,
+        "class": event.klass,
+        "at_ms": event.at_ms,
+        "session_id": event.session_id if inside else None,
+        "uuid": event.uuid if inside else None,
+        "tool_use_id": event.tool_use_id if inside else None,
+    }
+
+
+@routes.post(ONE + "/relations", status_code=201)
+def link(asked: Asked, namespace: Namespace, key: Key, body: Link) -> dict[str, int]:
+    """Link a memory to another; one that is `derived_from` another is hidden when that one is rejected."""
+    with asked.desk(namespace, key) as here:
+        where = scopes.address(here.scope, namespace)
+        target = scopes.address(here.scope, body.to_namespace) if body.to_namespace else where
+        return {"id": gate.link(here.db, (where, key), (target, body.to_key), body.relation, here.writer)}
+
+
+@routes.delete(ONE + "/relations/{id}")
+def unlink(asked: Asked, namespace: Namespace, key: Key, id: paging.Id) -> dict[str, int]:
+    """Take a link away."""
+    with asked.desk(namespace, key) as here:
+        memory = standing(here, namespace, key)
+        links, _ = neighbours.reach(here.db, here.scope, memory.id, 1, here.now_ms)
+        if id not in {one.id for one in links}:
+            raise absent(namespace, f"{key}/relations/{id}")
+        gate.unlink(here.db, id, here.writer)
+    return {"unlinked": id}
+
+
+@routes.get(ONE)
+def read_memory(
+    asked: Asked,
+    response: Response,
+    namespace: Namespace,
+    key: Key,
+    as_of: Annotated[str | None, Query(max_length=40, description="As it was believed then.")] = None,
+) -> Memory:
+    """One memory; its ETag is its version."""
+    with asked.desk(namespace, key) as here:
+        memory = standing(here, namespace, key, as_of)
+        with transaction(here.db):
+            memories.note_ref(here.db, memory.id, "read", here.caller.actor, None, here.now_ms)
+    response.headers["etag"] = _etag(memory)
+    return memory
+
+
+@routes.patch(ONE)
+def change_memory(asked: Asked, namespace: Namespace, key: Key, body: Change, if_match: IfMatch = None) -> Response:
+    """Say something else under an address, or pin it. Tags, kind and importance change together with the value."""
+    with asked.desk(namespace, key) as here:
+        there = standing(here, namespace, key)
+        if body.pinned is not None and body.value is None:
+            pinned = body.pinned
+            return attempted(
+                here, there.namespace, key, lambda: gate.pin(here.db, there.namespace, key, here.writer, pinned=pinned)
+            )
+        if body.value is None:
+            raise GateRefused("value", "give a value: tags, kind and importance change together with it only")
+        value = body.value
+        return attempted(
+            here, there.namespace, key, lambda: _tell(here, there.namespace, key, body, value, there, if_match)
+        )
+
+
+@routes.delete(ONE)
+def delete_memory(
+    asked: Asked,
+    namespace: Namespace,
+    key: Key,
+    reason: Annotated[str | None, Query(max_length=2_000)] = None,
+    expected_version: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    if_match: IfMatch = None,
+) -> Response:
+    """Hide a memory; it can be restored. What a person verified is only proposed for deletion: 202."""
+    with asked.desk(namespace, key) as here:
+        where = scopes.address(here.scope, namespace)
+        wanted = version_of(if_match, expected_version)
+        return attempted(
+            here,
+            where,
+            key,
+            lambda: gate.delete(here.db, where, key, here.writer, reason=reason, expected_version=wanted),
+        )
+
+
+def standing(here: Desk, namespace: str, key: str, as_of: str | None = None) -> Memory:
+    """The memory at the address, if the caller sees it; as it was believed at a time.
+
+    Raises: NotFound, GateRefused for what is no time.
+    """
+    as_of_ms = moment("as_of", as_of)
+    memory = _seen(here, scopes.address(here.scope, namespace), key)
+    if memory is not None and as_of_ms is not None:
+        memory = memories.believed(here.db, memory.id, as_of_ms=as_of_ms)
+    if memory is None:
+        raise absent(namespace, key)
+    return memory
+
+
+def _seen(here: Desk, namespace: str, key: str) -> Memory | None:
+    memory = memories.find(here.db, namespace, key)
+    if memory is None or not memories.visible(here.db, memory, here.scope):
+        return None
+    return memory if policy.shows("address", memory.trust, memory.state) else None
+
+
+def version_of(if_match: str | None, expected: int | None) -> int | None:
+    """The version a change is meant for, by header or body.
+
+    Raises: GateRefused where they are two, or the header is no ETag of ours.
+    """
+    if if_match is None or if_match.strip() == "*":
+        return expected
+    tag = if_match.strip().strip('"')
+    if not (tag.isascii() and tag.isdigit() and len(tag) < 17):
+        raise GateRefused("parameter", 'If-Match takes the ETag of a memory, such as "3"')
+    if expected is not None and expected != int(tag):
+        raise GateRefused("parameter", "If-Match and expected_version name two versions")
+    return int(tag)
+
+
+def _tell(
+    here: Desk, namespace: str, key: str, said: Said, value: str, there: Memory | None, if_match: str | None
+) -> gate.Outcome:
+    person = here.caller.is_person
+    from_ms, from_precision = _date("valid_from", said.valid_from)
+    to_ms, to_precision = _date("valid_to", said.valid_to)
+    proposal = Proposal(
+        namespace=namespace,
+        key=key,
+        value=value,
+        kind=said.kind or (there.kind if there else MemoryKind.SEMANTIC),
+        origin=Origin.USER_SAID if person else Origin.ASSISTANT_SAID,
+        source=here.caller.actor,
+        tags=tuple(said.tags) if said.tags is not None else there.tags if there else (),
+        importance=said.importance if said.importance is not None else there.importance if there else 0.5,
+        valid_from_ms=from_ms,
+        valid_to_ms=to_ms,
+        valid_from_precision=from_precision,
+        valid_to_precision=to_precision,
+        expires_ms=_expiry(said.expires, here.now_ms),
+        explicit=True,
+    )
+    return gate.tell(here.db, proposal, here.writer, expected_version=version_of(if_match, said.expected_version))
+
+
+def _date(name: str, text: str | None) -> tuple[int | None, Precision | None]:
+    try:
+        return dates.parse(text or "")
+    except ValueError as error:
+        raise GateRefused("parameter", f"{name}: {error}") from None
+
+
+def _expiry(text: str | None, now_ms: int) -> int | None:
+    try:
+        return None if text is None else now_ms + dates.span_ms(text)
+    except ValueError as error:
+        raise GateRefused("parameter", f"expires: {error}") from None
+
+
+def attempted(here: Desk, namespace: str, key: str, do: Callable[[], gate.Outcome]) -> Response:
+    """What became of it; where something else stands there by now, what."""
+    try:
+        outcome = do()
+    except Conflict as error:
+        current = _seen(here, namespace, key)
+        shown = {"current": Told(action="", memory=current).model_dump(mode="json")["memory"]} if current else {}
+        return errors.answer(409, "conflict", str(error), also=shown)
+    return told(here, outcome)
+
+
+def told(here: Desk, outcome: gate.Outcome) -> Response:
+    """An outcome of the gate as an answer.
+
+    Raises: GateRefused.
+    """
+    if outcome.action == "refused":
+        reason, _, message = outcome.reason.partition(": ")
+        raise GateRefused(reason, message or reason)
+    memory = outcome.memory
+    if memory is not None and not memories.visible(here.db, memory, here.scope):
+        memory = None  # under the person's namespace something may stand that another project proposed
+    answer = Told(action=outcome.action, reason=outcome.reason, memory=memory, also=outcome.also)
+    response = JSONResponse(answer.model_dump(mode="json"), status_code=BECAME.get(outcome.action, 200))
+    if memory is not None:
+        response.headers["etag"] = _etag(memory)
+    return response
+
+
+def _etag(memory: Memory) -> str:
+    return f'"{memory.version}"'

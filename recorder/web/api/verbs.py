@@ -1,0 +1,114 @@
+"""The verbs about one memory that a person has, and what of them a token may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from recorder import forget as forgetting
+from recorder import gate
+from recorder.errors import NotFound
+from recorder.recall import scope as scopes
+from recorder.web.api.addresses import Key, Namespace
+from recorder.web.api.desk import Asked
+from recorder.web.api.memory import ONE, IfMatch, attempted, version_of
+from recorder.web.shapes import Back, Because, Forget, Reason
+from worker import brief
+
+routes = APIRouter(prefix="/api/memory", tags=["verbs"])
+
+
+@routes.post(ONE + "/restore")
+def restore(asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None) -> Response:
+    """Show a deleted memory again. What somebody else hid only a person restores."""
+    reason = body.reason if body else None
+    with asked.desk(namespace, key) as here:
+        where = scopes.address(here.scope, namespace)
+        return attempted(here, where, key, lambda: gate.restore(here.db, where, key, here.writer, reason=reason))
+
+
+@routes.post(ONE + "/reject")
+def reject(asked: Asked, namespace: Namespace, key: Key, body: Because, if_match: IfMatch = None) -> Response:
+    """Say that a memory is false: its value is refused from now on in every form. A person only."""
+    with asked.desk(namespace, key) as here:
+        where, wanted = scopes.address(here.scope, namespace), version_of(if_match, body.expected_version)
+        return attempted(
+            here,
+            where,
+            key,
+            lambda: gate.reject(here.db, where, key, here.writer, reason=body.reason, expected_version=wanted),
+        )
+
+
+@routes.post(ONE + "/lift")
+def lift(asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None) -> Response:
+    """Let what was rejected under this key come again. A person only."""
+    reason = body.reason if body else None
+    with asked.desk(namespace, key) as here:
+        where = scopes.address(here.scope, namespace)
+        return attempted(here, where, key, lambda: gate.lift(here.db, where, key, here.writer, reason=reason))
+
+
+@routes.post(ONE + "/approve")
+def approve(
+    asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None, if_match: IfMatch = None
+) -> Response:
+    """Say that a candidate is right: it is verified from now on. A person only."""
+    said = body or Reason()
+    with asked.desk(namespace, key) as here:
+        where, wanted = scopes.address(here.scope, namespace), version_of(if_match, said.expected_version)
+        return attempted(
+            here,
+            where,
+            key,
+            lambda: gate.approve(here.db, where, key, here.writer, reason=said.reason, expected_version=wanted),
+        )
+
+
+@routes.post(ONE + "/revert")
+def revert(asked: Asked, namespace: Namespace, key: Key, body: Back) -> Response:
+    """Put the words of an earlier version in force again, as a new one. A person only."""
+    with asked.desk(namespace, key) as here:
+        where = scopes.address(here.scope, namespace)
+        return attempted(
+            here,
+            where,
+            key,
+            lambda: gate.revert(here.db, where, key, here.writer, version=body.version, reason=body.reason),
+        )
+
+
+@routes.post(ONE + "/forget")
+def forget(asked: Asked, namespace: Namespace, key: Key, body: Forget | None = None) -> dict[str, Any]:
+    """Erase a memory and the events it stands on, everywhere in what is ours; `dry_run` says what would go. A person
+    only."""
+    said = body or Forget()
+    with asked.desk(namespace, key) as here:
+        where, writer = scopes.address(here.scope, namespace), here.writer
+        try:
+            planned = gate.plan(here.db, where, key, writer)
+        except NotFound:
+            return _done(gate.before(here.db, f"{where}/{key}", writer), forgetting.Cleared())
+        if said.dry_run:
+            return {
+                "action": "preview",
+                "reached": gate.reached(planned),
+                "also": [f"{one.namespace}/{one.key}" for one in planned.memories if one != planned.memory],
+                "suppressed": [f"{one.namespace}/{one.key}" for one in planned.derived],
+                "unreached": forgetting.unreached(here.db, here.config, planned),
+            }
+        done, cleared = forgetting.everywhere(here.db, here.config, planned, writer, reason=said.reason)
+        brief.write_all(here.db, here.config, here.now_ms)
+        return _done(done, cleared)
+
+
+def _done(done: gate.Forgotten, cleared: forgetting.Cleared) -> dict[str, Any]:
+    return {
+        "action": "forgotten",
+        "state": done.state,
+        "reached": done.reached,
+        "removed": list(cleared.removed),
+        "overwritten": list(cleared.overwritten),
+        "unreached": list(done.unreached),
+    }

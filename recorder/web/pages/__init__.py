@@ -1,0 +1,26 @@
+"""The pages a person reads and corrects the recorder with."""
+
+from fastapi import APIRouter
+
+from recorder.web.pages import (
+    audit,
+    charts,
+    correct,
+    lifecycle,
+    live,
+    memories,
+    project,
+    review,
+    sessions,
+    settings,
+    write,
+)
+from recorder.web.pages.frame import trouble
+
+__all__ = ["router", "trouble"]
+
+router = APIRouter(include_in_schema=False)
+"""Every page. `app.state.here` and `request.state.caller` are there by then."""
+
+for _one in (project, live, sessions, write, memories, correct, review, charts, lifecycle, settings, audit):
+    router.include_router(_one.router)

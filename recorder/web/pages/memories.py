@@ -1,0 +1,249 @@
+"""What is remembered: found, listed, and one memory with all that it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from starlette.datastructures import FormData
+
+from recorder import claude_auto, dates, doctor, embed, redaction
+from recorder.errors import Conflict, NotFound
+from recorder.gate.queue import digest
+from recorder.models import Channel, EventKind, Hit, Memory, MemoryKind, Scope, State, Trust
+from recorder.recall import neighbours, rank
+from recorder.store import browse, claude_files, memories, policy, relations
+from recorder.store.db import Connection
+from recorder.web.pages import frame, plot
+from recorder.web.pages.frame import Form, Frame
+
+router = APIRouter()
+ROWS = 50
+HITS = 40
+PROJECTS_ASKED = 3
+"""Every project is asked by itself: of so many of the latest."""
+LINES = 60
+REFS = 40
+UNDECIDED = 50
+DEPTH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One hit with the memory it is, where it is one."""
+
+    hit: Hit
+    memory: Memory | None
+
+    @property
+    def number(self) -> int:
+        return int(self.hit.id[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a memory's history, with what it changed."""
+
+    said: Mapping[str, Any]
+    before: str | None
+    revertible: bool
+
+    @property
+    def changed(self) -> bool:
+        return self.said["value"] is not None and self.said["value"] != self.before
+
+
+@router.get("/memories")
+def listing(request: Request) -> Response:
+    """Memories by namespace, or what recall finds."""
+    with frame.opened(request) as page:
+        question = page.given("q", 2_000)
+        only = browse.Only(
+            namespace=page.given("namespace") or None,
+            kind=_one_of(MemoryKind, page.given("kind")),
+            trust=_one_of(Trust, page.given("trust")),
+            tag=page.given("tag") or None,
+            hidden=page.given("state") == "hidden",
+        )
+        model: dict[str, Any] = {
+            "only": only,
+            "query": question,
+            "namespaces": browse.namespaces(page.db, page.scope),
+            "kinds": list(MemoryKind),
+            "trusts": list(Trust),
+            "sync": doctor.claude_memory(page.db),
+            "undecided": browse.undecided(page.db, UNDECIDED),
+            "undecided_files": claude_files.undecided_files(page.db),
+            "arms": {},
+            "answers": [],
+            "rows": [],
+            "more": None,
+            "asked": [],
+        }
+        if question:
+            model |= found(page, question, only)
+        else:
+            after = _after(page.given("after", 1_000))
+            rows = browse.memory_page(page.db, page.scope, only, after=after, limit=ROWS + 1)
+            last = rows[ROWS - 1] if len(rows) > ROWS else None
+            more = f"{last.recorded_ms}:{last.id}:{last.namespace}" if last else None
+            model |= {"rows": rows[:ROWS], "more": more, "begun": after is not None}
+        return page.show("memories.html", {"begun": False, **model})
+
+
+def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
+    """What recall answers in the chosen project, or in each of the latest ones, and which arms could look."""
+    if page.config.embed.enabled:
+        vector, reason = embed.ask(page.config.home, question, page.config.embed.query_timeout_ms)
+    else:
+        vector, reason = None, "turned off (embed.enabled)"
+    status = "ok" if vector is not None else f"unavailable: {reason}"
+    scopes = [page.scope] if page.scope else _latest(page.db)
+    hits: dict[str, Hit] = {}
+    arms: dict[str, str] = {}
+    for scope in scopes:
+        answer = rank.recall(
+            page.db,
+            question,
+            scope,
+            k=HITS,
+            vector=vector,
+            vector_status=status,
+            now_ms=page.now_ms,
+            kinds=(only.kind,) if only.kind else (),
+            namespace=only.namespace,
+        )
+        arms |= answer.arms
+        for hit in answer.hits:
+            if hit.id not in hits or hit.score > hits[hit.id].score:
+                hits[hit.id] = hit
+    ordered = sorted(hits.values(), key=lambda hit: -hit.score)[:HITS]
+    known = {one.id: one for one in memories.get(page.db, [int(h.id[1:]) for h in ordered if h.type == "memory"])}
+    answers = [Answer(hit, known.get(int(hit.id[1:])) if hit.type == "memory" else None) for hit in ordered]
+    if only.trust or only.tag:
+        answers = [
+            one
+            for one in answers
+            if one.memory and only.trust in (None, one.memory.trust) and only.tag in (None, *one.memory.tags)
+        ]
+    return {"answers": answers, "arms": arms, "asked": [scope.project_id for scope in scopes]}
+
+
+def _latest(db: Connection) -> list[Scope]:
+    return [Scope(one) for one in browse.recent_projects(db, PROJECTS_ASKED)] or [Scope(None)]
+
+
+@router.post("/memories/_sync")
+def sync(request: Request, form: FormData = Form) -> Response:
+    """Read Claude's own memory files now."""
+    with frame.opened(request) as page:
+        if claude_auto.sync(page.db, page.config, page.now_ms, redaction.by_worker(page.config.home)) is None:
+            raise Conflict("another sync did not end within a minute: try again")
+        return frame.back("/memories", "synced")
+
+
+@router.get("/memories/{number}")
+def memory(request: Request, number: int) -> Response:
+    """One memory: what it says, why, since when, and who was told."""
+    with frame.opened(request) as page:
+        return page.show("memory.html", model(page, standing(page.db, number)))
+
+
+def standing(db: Connection, number: int) -> Memory:
+    """The memory with this number, hidden ones included.
+
+    Raises: NotFound, of what was forgotten too.
+    """
+    rows = memories.get(db, [number]) if 0 < number < 2**63 else []
+    if not rows or not policy.shows("address", rows[0].trust, rows[0].state):
+        raise NotFound(f"there is no memory m{number} here")
+    return rows[0]
+
+
+def model(page: Frame, found: Memory) -> dict[str, Any]:
+    """What the page of a memory shows."""
+    db, scope = page.db, frame.home_of(found)
+    evidence = memories.evidence(db, found.version_id)
+    links, near = neighbours.reach(db, scope, found.id, DEPTH, page.now_ms)
+    ends = {int(hit.id[1:]): hit for hit in near}
+    channel = memories.channel_of(db, found.version_id)
+    return {
+        "memory": found,
+        "digest": digest(found.value),
+        "channel": channel,
+        "project": page.project_name(found.project_id or found.home_project_id),
+        "decidable": memories.visible(db, found, scope),
+        "hidden_by": memories.deleted_by(db, found.id),
+        "evidence": evidence,
+        "because": because(found, channel, [event.kind for event, _ in evidence]),
+        "lines": history(db, found)[:LINES],
+        "refs": memories.refs(db, found.id, limit=REFS),
+        "links": links,
+        "ends": ends,
+        "graph": plot.graph(found.id, {found.id: found.key, **{n: hit.key or "" for n, hit in ends.items()}}, links),
+        "from_text": dates.shown(found.valid_from_ms, found.valid_from_precision),
+        "to_text": dates.shown(found.valid_to_ms, found.valid_to_precision),
+        "auto": found.namespace.startswith("claude."),
+        "in_brief": policy.shows("brief", found.trust, found.state),
+        "in_recall": policy.shows("recall", found.trust, found.state),
+        "active": found.state is State.ACTIVE,
+    }
+
+
+def history(db: Connection, found: Memory) -> list[Line]:
+    """Every revision, the latest first, each with what stood before it."""
+    lines: list[Line] = []
+    before: str | None = None
+    for said in memories.history(db, found.id):
+        number = said["version"]
+        lines.append(Line(said, before, number is not None and 0 < number != found.version))
+        before = said["value"] if said["value"] is not None else before
+    return lines[::-1]
+
+
+def because(found: Memory, channel: Channel, kinds: list[EventKind]) -> str:
+    """Why it is believed, in a sentence."""
+    who = {
+        Channel.PERSON: "You said so yourself",
+        Channel.USER_SAID: "You typed it in a prompt",
+        Channel.OBSERVED: "It was seen to work",
+        Channel.AGENT: "Claude proposed it",
+        Channel.API: "A program with a token wrote it",
+        Channel.IMPORT: "It came with an import",
+        Channel.CLAUDE_AUTO: "It stands in one of Claude's own memory files",
+    }[channel]
+    seen = f"in {found.sessions} session{'s' if found.sessions != 1 else ''}" if found.sessions else "nowhere else"
+    shown = f"{len(kinds)} quote{'s' if len(kinds) != 1 else ''} below"
+    trust = {
+        Trust.VERIFIED: "so it is verified, and told to Claude",
+        Trust.CANDIDATE: "so it is a candidate until you approve it",
+        Trust.DISPUTED: "and it contradicts something, so it is told to nobody until you decide",
+        Trust.REJECTED: "and you said that it is false",
+    }[found.trust]
+    return f"{who}; {shown}, found {seen}; {trust}."
+
+
+def link_of(db: Connection, number: int) -> relations.Relation:
+    """The link with this number.
+
+    Raises: NotFound.
+    """
+    one = relations.get(db, number)
+    if one is None:
+        raise NotFound(f"there is no link {number} here")
+    return one
+
+
+def _one_of(names: type[StrEnum], given: str) -> str | None:
+    return given if given in list(names) else None
+
+
+def _after(given: str) -> tuple[str, int, int] | None:
+    at_ms, _, rest = given.partition(":")
+    number, _, namespace = rest.partition(":")
+    whole = all(part.removeprefix("-").isascii() and part.removeprefix("-").isdigit() for part in (at_ms, number))
+    return (namespace, int(at_ms[:19]), int(number[:18])) if whole and namespace else None

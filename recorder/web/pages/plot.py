@@ -1,0 +1,156 @@
+"""Plots drawn on the server: SVG without a script, with the numbers beside it for who cannot see it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from recorder.store.relations import Relation
+from recorder.web.pages.shown import plain
+
+WIDTH, HEIGHT = 720, 200
+LEFT, BOTTOM, TOP = 48, 24, 10
+GRAPH_NODES = 24
+RING = 130
+_BAR = '<rect class="c{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
+_TICK = '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/><text class="tick" x="{}" y="{:.1f}">{}</text>'
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One named row of numbers."""
+
+    name: str
+    values: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture, what it says in a sentence, and the numbers it was made of."""
+
+    title: str
+    says: str
+    svg: Markup
+    labels: Sequence[str]
+    series: Sequence[Series]
+
+    @property
+    def empty(self) -> bool:
+        return not any(any(one.values) for one in self.series)
+
+
+def bars(title: str, says: str, labels: Sequence[str], series: Sequence[Series]) -> Plot:
+    """Stacked bars, one a label."""
+    totals = [sum(one.values[n] for one in series) for n in range(len(labels))]
+    most = _round_up(max(totals, default=0))
+    step = (WIDTH - LEFT) / max(len(labels), 1)
+    parts = [_axis(most)]
+    for n, label in enumerate(labels):
+        base = 0
+        for color, one in enumerate(series):
+            value = one.values[n]
+            if value:
+                height = value / most * (HEIGHT - TOP - BOTTOM)
+                y = HEIGHT - BOTTOM - base / most * (HEIGHT - TOP - BOTTOM) - height
+                parts.append(
+                    Markup(_BAR).format(
+                        color, LEFT + n * step + step * 0.1, y, step * 0.8, height, f"{label}: {value:,} {one.name}"
+                    )
+                )
+            base += value
+    parts.append(_labels(labels, step))
+    return Plot(title, says, _svg(title, parts), labels, series)
+
+
+def lines(title: str, says: str, labels: Sequence[str], series: Sequence[Series]) -> Plot:
+    """One line a series."""
+    most = _round_up(max((max(one.values, default=0) for one in series), default=0))
+    step = (WIDTH - LEFT) / max(len(labels) - 1, 1)
+    parts = [_axis(most)]
+    for color, one in enumerate(series):
+        points = " ".join(
+            f"{LEFT + n * step:.1f},{HEIGHT - BOTTOM - value / most * (HEIGHT - TOP - BOTTOM):.1f}"
+            for n, value in enumerate(one.values)
+        )
+        parts.append(
+            Markup('<polyline class="l{}" points="{}"><title>{}</title></polyline>').format(color, points, one.name)
+        )
+    parts.append(_labels(labels, step))
+    return Plot(title, says, _svg(title, parts), labels, series)
+
+
+def graph(middle: int, names: Mapping[int, str], links: Sequence[Relation]) -> Markup:
+    """A memory in the middle of those it is linked with; empty where there are none."""
+    if not links:
+        return Markup("")
+    around = [number for number in names if number != middle][:GRAPH_NODES]
+    radius = RING + 6 * max(len(around) - 8, 0)
+    width, height = 2 * radius + 260, 2 * radius + 70
+    center = (width / 2, height / 2)
+    places = {middle: center}
+    for n, number in enumerate(around):
+        angle = 2 * math.pi * n / len(around) - math.pi / 2
+        places[number] = (center[0] + radius * math.cos(angle), center[1] + radius * math.sin(angle))
+    parts = []
+    for link in links:
+        if link.from_id in places and link.to_id in places:
+            (x1, y1), (x2, y2) = places[link.from_id], places[link.to_id]
+            parts.append(
+                Markup(
+                    '<line class="edge" x1="{:.0f}" y1="{:.0f}" x2="{:.0f}" y2="{:.0f}" marker-end="url(#tip)"/>'
+                    '<text class="edge-name" x="{:.0f}" y="{:.0f}">{}</text>'
+                ).format(x1, y1, x2, y2, (x1 + x2) / 2, (y1 + y2) / 2 - 4, plain(link.relation, 24))
+            )
+    for number, (x, y) in places.items():
+        parts.append(
+            Markup(
+                '<a href="/memories/{}"><circle class="{}" cx="{:.0f}" cy="{:.0f}" r="7"/>'
+                '<text class="node-name" x="{:.0f}" y="{:.0f}">{}</text></a>'
+            ).format(number, "node middle" if number == middle else "node", x, y, x, y + 22, plain(names[number], 22))
+        )
+    tip = Markup(
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="15" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>'
+    )
+    return Markup(
+        '<svg class="graph" viewBox="0 0 {:.0f} {:.0f}" role="group" aria-label="Linked memories">{}{}</svg>'
+    ).format(width, height, tip, Markup("").join(parts))
+
+
+def _svg(title: str, parts: Sequence[Markup]) -> Markup:
+    return Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
+        WIDTH, HEIGHT, title, Markup("").join(parts)
+    )
+
+
+def _axis(most: int) -> Markup:
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        y = HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+        parts.append(Markup(_TICK).format(LEFT, WIDTH, y, y, LEFT - 6, y + 4, _short(most * share)))
+    return Markup("").join(parts)
+
+
+def _labels(labels: Sequence[str], step: float) -> Markup:
+    every = max(len(labels) // 6, 1)
+    return Markup("").join(
+        Markup('<text class="label" x="{:.1f}" y="{}">{}</text>').format(LEFT + n * step + step / 2, HEIGHT - 6, label)
+        for n, label in enumerate(labels)
+        if n % every == 0 and n * step < WIDTH - LEFT - 30
+    )
+
+
+def _round_up(value: int) -> int:
+    """The next number that begins with 1, 2 or 5, at least 2."""
+    size: int = 10 ** (len(str(max(value, 1))) - 1)
+    return max(next(step * size for step in (1, 2, 5, 10) if step * size >= value), 2)
+
+
+def _short(value: float) -> str:
+    for size, name in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            return f"{value / size:g}{name}"
+    return f"{value:g}"

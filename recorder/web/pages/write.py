@@ -1,0 +1,153 @@
+"""A memory written by a person: a new one, or other words, tags and dates for one that stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from starlette.datastructures import FormData
+
+from recorder import dates, gate
+from recorder.canonical import canonical
+from recorder.errors import Conflict, NotFound, RecorderError
+from recorder.models import Memory, MemoryKind, Origin, Proposal, Scope
+from recorder.store import memories
+from recorder.web.pages import frame
+from recorder.web.pages.frame import Form, Frame, text
+from recorder.web.pages.memories import standing
+
+router = APIRouter()
+FIELDS = ("namespace", "key", "value", "kind", "tags", "valid_from", "valid_to", "expires")
+Values = Mapping[str, str]
+
+
+@router.get("/memories/new")
+def new(request: Request) -> Response:
+    """An empty form."""
+    with frame.opened(request) as page:
+        project_id = page.scope.project_id if page.scope else None
+        values = dict.fromkeys(FIELDS, "") | {
+            "namespace": f"project.{project_id}" if project_id else "user",
+            "kind": MemoryKind.SEMANTIC.value,
+            "version": "0",
+        }
+        return _shown(page, None, values)
+
+
+@router.post("/memories/new")
+def create(request: Request, form: FormData = Form) -> Response:
+    """Write it, where nothing stands yet."""
+    with frame.opened(request) as page:
+        values = {name: text(form, name) for name in FIELDS} | {"version": "0"}
+        scope = _scope_for(page, values["namespace"].strip())
+        return _written(page, None, values, scope)
+
+
+@router.get("/memories/{number}/edit")
+def edit(request: Request, number: int) -> Response:
+    """The memory in a form."""
+    with frame.opened(request) as page:
+        found = standing(page.db, number)
+        return _shown(page, found, values_of(found))
+
+
+@router.post("/memories/{number}/edit")
+def save(request: Request, number: int, form: FormData = Form) -> Response:
+    """Put it in place of the version that was looked at; where another one stands by now, show both."""
+    with frame.opened(request) as page:
+        found = standing(page.db, number)
+        values = {name: text(form, name) for name in FIELDS} | {"version": text(form, "version")}
+        values |= {"namespace": found.namespace, "key": found.key}
+        return _written(page, found, values, frame.home_of(found))
+
+
+def values_of(found: Memory) -> dict[str, str]:
+    """What a form is filled with."""
+    return {
+        "namespace": found.namespace,
+        "key": found.key,
+        "value": found.value,
+        "kind": found.kind.value,
+        "tags": ", ".join(found.tags),
+        "valid_from": dates.shown(found.valid_from_ms, found.valid_from_precision),
+        "valid_to": dates.shown(found.valid_to_ms, found.valid_to_precision),
+        "expires": "",
+        "version": str(found.version),
+    }
+
+
+def _written(page: Frame, found: Memory | None, values: Values, scope: Scope) -> Response:
+    try:
+        outcome = gate.tell(
+            page.db, _proposal(page, found, values), page.writer(scope), expected_version=_number(values["version"])
+        )
+    except Conflict:
+        return _conflict(page, values)
+    except (ValueError, RecorderError) as refused:
+        return _shown(page, found, values, str(refused), 400)
+    if outcome.action == "refused" or outcome.memory is None:
+        return _shown(page, found, values, outcome.reason, 400)
+    return frame.back(f"/memories/{outcome.memory.id}", outcome.action)
+
+
+def _proposal(page: Frame, found: Memory | None, values: Values) -> Proposal:
+    """What the form says. A date it was only filled with goes with the old words, not with new ones.
+
+    Raises: ValueError for what is no date.
+    """
+    before = values_of(found) if found else dict.fromkeys(FIELDS, "")
+    moved = found is not None and canonical(found.value) != canonical(values["value"])
+    given = {
+        name: "" if moved and values[name].strip() == before[name] else values[name]
+        for name in ("valid_from", "valid_to")
+    }
+    from_ms, from_precision = dates.parse(given["valid_from"])
+    to_ms, to_precision = dates.parse(given["valid_to"])
+    expires = values["expires"].strip()
+    return Proposal(
+        namespace=values["namespace"].strip(),
+        key=values["key"].strip(),
+        value=values["value"],
+        kind=MemoryKind(values["kind"]) if values["kind"] in list(MemoryKind) else MemoryKind.SEMANTIC,
+        origin=Origin.USER_SAID,
+        source=page.caller.actor,
+        tags=tuple(dict.fromkeys(tag.strip() for tag in values["tags"].split(",") if tag.strip())),
+        importance=found.importance if found else 0.7,
+        valid_from_ms=from_ms,
+        valid_to_ms=to_ms,
+        valid_from_precision=from_precision,
+        valid_to_precision=to_precision,
+        expires_ms=page.now_ms + dates.span_ms(expires) if expires else None,
+        explicit=True,
+    )
+
+
+def _scope_for(page: Frame, namespace: str) -> Scope:
+    row = gate.scope_of(namespace)
+    return (page.scope or Scope(None)) if row in (None, "user") else Scope(row)
+
+
+def _conflict(page: Frame, values: Values) -> Response:
+    """Both sides of what changed meanwhile: what stands now, and what was written here."""
+    current = memories.find(page.db, values["namespace"].strip(), values["key"].strip())
+    if current is None:
+        raise NotFound("the memory is gone")
+    looked_at = memories.version(page.db, current.id, _number(values["version"]))
+    model: dict[str, Any] = {
+        "memory": current,
+        "looked_at": looked_at.value if looked_at else "",
+        "values": {**values, "version": str(current.version)},
+        "kinds": list(MemoryKind),
+    }
+    return page.show("conflict.html", model, 409)
+
+
+def _shown(page: Frame, found: Memory | None, values: Values, problem: str = "", status: int = 200) -> Response:
+    model = {"memory": found, "values": values, "problem": problem, "kinds": list(MemoryKind)}
+    return page.show("edit.html", model, status)
+
+
+def _number(given: str) -> int:
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1

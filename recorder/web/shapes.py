@@ -1,0 +1,175 @@
+"""What goes in and out over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from recorder.models import Memory, MemoryKind
+
+
+class Body(BaseModel):
+    """A request's body: what it does not know it refuses, so that a misspelt field is told and not passed over."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answer(BaseModel):
+    """What comes back."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Trouble(Answer):
+    """What is wrong: a short word a program can branch on, and a sentence for a person."""
+
+    code: str
+    message: str
+
+
+class Error(Answer):
+    """Every answer that is none. `current`: what stands there, where that is what is wrong."""
+
+    error: Trouble
+    current: Memory | None = None
+
+
+Words = Annotated[str, Field(max_length=20_000)]
+Short = Annotated[str, Field(max_length=200)]
+Tags = Annotated[list[Short], Field(max_length=20)]
+Weight = Annotated[float, Field(ge=0, le=1)]
+Version = Annotated[int, Field(ge=0, le=2**53)]
+Id = Annotated[int, Field(ge=1, le=2**62)]
+
+
+class Said(Body):
+    """What a memory is to say."""
+
+    kind: MemoryKind | None = None
+    tags: Tags | None = None
+    importance: Weight | None = None
+    valid_from: Annotated[Short | None, Field(description="2026, 2026-06, 2026-06-03, an instant, or unknown.")] = None
+    valid_to: Annotated[Short | None, Field(description="Until when; unknown: it ended some time.")] = None
+    expires: Annotated[Short | None, Field(description="Not recalled after 12h, 30d, 8w.")] = None
+    expected_version: Annotated[Version | None, Field(description="0: nothing may stand there yet.")] = None
+
+
+class NewMemory(Said):
+    """A memory to write."""
+
+    key: Annotated[str, Field(min_length=1, max_length=200)]
+    value: Words
+    namespace: Annotated[Short | None, Field(description="The project's when left out, outside one the user's.")] = None
+
+
+class Change(Said):
+    """What is to be different about a memory."""
+
+    value: Words | None = None
+    pinned: bool | None = None
+
+
+class Reason(Body):
+    """Why, and for which version."""
+
+    reason: Annotated[str, Field(max_length=2_000)] | None = None
+    expected_version: Version | None = None
+
+
+class Because(Reason):
+    """The same, where a reason is needed."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class Back(Because):
+    """Which version's words to put in force again."""
+
+    version: Version
+
+
+class Forget(Body):
+    """Whether to do it, or only to say what would go."""
+
+    reason: Annotated[str, Field(max_length=2_000)] | None = None
+    dry_run: bool = False
+
+
+class Link(Body):
+    """What a memory is linked to."""
+
+    relation: Annotated[str, Field(min_length=1, max_length=60)]
+    to_key: Annotated[str, Field(min_length=1, max_length=200)]
+    to_namespace: Short | None = None
+
+
+class Purge(Body):
+    """What goes with age."""
+
+    older_than_days: Annotated[int, Field(ge=0, le=36_500)] | None = None
+    dry_run: bool = False
+
+
+Verb = Literal[
+    "approve", "reject", "edit", "delete", "lift", "keep_old", "keep_new", "keep_both", "remove_both", "manual"
+]
+
+
+class Decision(Body):
+    """What a person decides about one thing that waits."""
+
+    id: Annotated[str, Field(pattern=r"^[mf][0-9]{1,18}$", description="m12 a memory, f3 a finding.")]
+    verb: Verb
+    reason: Annotated[str, Field(min_length=1, max_length=2_000)]
+    value: Words = ""
+    expected_version: Version | None = None
+    expected_digest: Annotated[str, Field(max_length=64, description="Of the value that was looked at.")] = ""
+
+
+class Told(Answer):
+    """What became of a write. `action`: created, superseded, corroborated, unchanged, finding, or the verb's word."""
+
+    action: str
+    reason: str = ""
+    memory: Memory | None = None
+    also: int = 0
+
+
+class MemoryPage(Answer):
+    """Memories, the latest first; `next` goes on behind them."""
+
+    items: list[Memory]
+    next: str | None = None
+
+
+class Rows(Answer):
+    """Rows of a list; `next` goes on behind them."""
+
+    items: list[dict[str, Any]]
+    next: str | None = None
+
+
+class Taken(Answer):
+    """How many hook inputs were put where the worker takes them in."""
+
+    accepted: int
+
+
+class Health(Answer):
+    """`ok`, or `stuck` with the reason."""
+
+    status: Literal["ok", "stuck"]
+    reason: str | None
+    version: str
+
+
+class Me(Answer):
+    """Who asks."""
+
+    kind: Literal["person", "token"]
+    rights: Literal["read", "write", "admin"]
+    actor: str
+    project: str | None
+    everywhere: bool
+    form: str | None

@@ -1,0 +1,213 @@
+"""Memories over HTTP: written, read, corrected, linked."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from recorder import gate
+from recorder.models import Channel, MemoryKind, Origin, Proposal, Scope
+from recorder.store.db import Connection
+from recorder.store.tokens import Rights
+from tests.makers import T0
+from tests.web.asking import minted
+
+KEYS = ["command.test", "a/b", "a/history", "/", "..", "a b", "ключ", "100%", "a?b=c", "a#b", "_import", "stats"]
+
+
+def put(client: TestClient, key: str, value: str, **more: object) -> dict[str, object]:
+    answer = client.post("/api/memory", json={"namespace": "user", "key": key, "value": value, **more})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["memory"]  # type: ignore[no-any-return]
+
+
+def at(key: str) -> str:
+    return "/api/memory/user/" + "".join(f"%{byte:02X}" for byte in key.encode())
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_memory_is_written_read_changed_deleted_and_restored_whatever_its_key(home: TestClient, key: str) -> None:
+    put(home, key, "I drink tea")
+    read = home.get(at(key))
+    assert read.json()["key"] == key and read.headers["etag"] == '"1"'
+    changed = home.patch(at(key), json={"value": "I drink mate"}, headers={"If-Match": read.headers["etag"]})
+    assert changed.status_code == 200 and changed.headers["etag"] == '"2"'
+    assert home.get("/api/search", params={"q": "drink"}).json()["hits"][0]["text"] == "I drink mate"
+    actions = [line["action"] for line in home.get(at(key) + "/history").json()["items"]]
+    assert actions == ["created", "superseded"]
+    assert [one["quote"] for one in home.get(at(key) + "/why").json()["evidence"]] == ["I drink mate"]
+    assert home.delete(at(key)).json()["action"] == "deleted"
+    assert home.get("/api/memory").json()["items"] == []
+    assert home.post(at(key) + "/restore").json()["action"] == "restored"
+    assert [one["key"] for one in home.get("/api/memory").json()["items"]] == [key]
+    assert home.get(at(key) + "/refs").json()["wrote"][0]["who"] == "api: api:home"
+
+
+def test_a_change_meant_for_another_version_is_409_with_what_stands_there(home: TestClient) -> None:
+    put(home, "k", "I drink tea")
+    for answer in (
+        home.patch(at("k"), json={"value": "x y z"}, headers={"If-Match": '"7"'}),
+        home.patch(at("k"), json={"value": "x y z", "expected_version": 7}),
+        home.post("/api/memory", json={"namespace": "user", "key": "k", "value": "x y z", "expected_version": 0}),
+        home.delete(at("k"), headers={"If-Match": '"7"'}),
+        home.delete(at("k"), params={"expected_version": 7}),
+    ):
+        assert answer.status_code == 409 and answer.json()["error"]["code"] == "conflict"
+        assert answer.json()["current"]["value"] == "I drink tea" and answer.json()["current"]["version"] == 1
+    assert home.get(at("k")).json()["value"] == "I drink tea"
+    assert home.delete(at("k"), headers={"If-Match": '"1"'}).status_code == 200
+    for wrong in ("1x", 'W/"1"', "-1", '""', "9" * 30):
+        assert home.delete(at("k"), headers={"If-Match": wrong}).status_code == 400
+
+
+def test_what_is_written_with_a_token_is_a_candidate_and_a_token_overrules_no_person(
+    home: TestClient, db: Connection
+) -> None:
+    assert put(home, "k", "I drink tea")["trust"] == "candidate"
+    said = Proposal("user", "rule", "Never deploy on Friday", MemoryKind.PREFERENCE, Origin.USER_SAID, "terminal")
+    gate.tell(db, said, gate.Writer(Channel.PERSON, "terminal", Scope(None), T0))
+    changed = home.patch(at("rule"), json={"value": "Always deploy on Friday"})
+    assert changed.status_code == 202 and changed.json()["action"] == "finding"
+    deleted = home.delete(at("rule"))
+    assert deleted.status_code == 202 and deleted.json()["action"] == "finding"
+    assert home.get(at("rule")).json()["value"] == "Never deploy on Friday"
+    assert len([one for one in home.get("/api/review").json()["items"] if one["id"].startswith("f")]) == 2
+    for verb, body in (
+        ("approve", {}),
+        ("reject", {"reason": "no"}),
+        ("lift", {}),
+        ("forget", {}),
+        ("revert", {"version": 1, "reason": "no"}),
+    ):
+        refused = home.post(f"{at('rule')}/{verb}", json=body)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "ceiling"), verb
+    assert home.patch(at("rule"), json={"pinned": True}).json()["error"]["code"] == "ceiling"
+    finding = next(one["id"] for one in home.get("/api/review").json()["items"] if one["id"].startswith("f"))
+    decided = home.post("/api/review", json={"id": finding, "verb": "keep_new", "reason": "I say so"})
+    assert (decided.status_code, decided.json()["error"]["code"]) == (403, "ceiling")
+
+
+def test_a_person_approves_rejects_lifts_reverts_pins_and_forgets(person: TestClient) -> None:
+    put(person, "k", "I drink tea")
+    assert person.get(at("k")).json()["trust"] == "verified"
+    assert person.patch(at("k"), json={"value": "I drink mate"}).json()["memory"]["trust"] == "verified"
+    assert (
+        person.post(at("k") + "/revert", json={"version": 1, "reason": "it was right"}).json()["action"] == "reverted"
+    )
+    assert person.patch(at("k"), json={"pinned": True}).json()["memory"]["pinned"] is True
+    assert person.post(at("k") + "/reject", json={"reason": "I never said so"}).json()["action"] == "rejected"
+    again = person.get("/api/search", params={"q": "drink tea"}).json()
+    assert [hit for hit in again["hits"] if hit["type"] == "memory"] == []
+    assert person.post(at("k") + "/lift").json()["memory"]["trust"] == "candidate"
+    assert person.post(at("k") + "/approve", json={"expected_version": 1}).status_code == 409
+    assert person.post(at("k") + "/approve").json()["memory"]["trust"] == "verified"
+    planned = person.post(at("k") + "/forget", json={"dry_run": True}).json()
+    assert planned["action"] == "preview" and planned["reached"]["memories"] == 1
+    assert person.get(at("k")).status_code == 200
+    assert person.post(at("k") + "/forget").json()["action"] == "forgotten"
+    assert person.get(at("k")).status_code == 404 and "drink tea" not in person.get("/api/memory/export").text
+
+
+def test_a_rejected_value_is_refused_from_a_token_in_every_form(home: TestClient, db: Connection) -> None:
+    put(home, "k", "The queue runs on Redis")
+    gate.reject(db, "user", "k", gate.Writer(Channel.PERSON, "terminal", Scope(None), T0), reason="it never did")
+    again = home.post("/api/memory", json={"namespace": "user", "key": "other", "value": "the queue runs  on REDIS"})
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "tombstone")
+
+
+def test_memories_are_listed_a_page_at_a_time_each_once(home: TestClient) -> None:
+    for number in range(7):
+        put(home, f"k{number}", f"The number of cups is {number}", tags=["cups"] if number % 2 else [])
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = home.get("/api/memory", params={"limit": 3} | ({"cursor": cursor} if cursor else {})).json()
+        seen += [one["key"] for one in page["items"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert sorted(seen) == [f"k{number}" for number in range(7)] and len(seen) == 7
+    assert len(home.get("/api/memory", params={"tag": "cups"}).json()["items"]) == 3
+    assert home.get("/api/memory", params={"namespace": "user.other"}).json()["items"] == []
+    assert home.get("/api/memory/stats").json()["total"] == 7
+    for wrong in ("x", "####", "ï", "OTk5"):
+        assert home.get("/api/memory", params={"cursor": wrong}).status_code == 400
+
+
+def test_memories_are_linked_seen_from_each_other_and_unlinked(home: TestClient) -> None:
+    put(home, "cause", "The disk was full")
+    put(home, "effect", "The night build failed")
+    made = home.post(at("effect") + "/relations", json={"relation": "explained by", "to_key": "cause"})
+    assert made.status_code == 201
+    near = home.get(at("cause") + "/neighbors", params={"depth": 2}).json()
+    assert [one["relation"] for one in near["links"]] == ["explained by"]
+    assert [one["key"] for one in near["memories"]] == ["effect"]
+    link = made.json()["id"]
+    assert home.delete(f"{at('effect')}/relations/{link + 1}").status_code == 404
+    assert home.delete(f"{at('effect')}/relations/{link}").status_code == 200
+    assert home.get(at("cause") + "/neighbors").json()["links"] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"key": "k"},
+        {"value": "v"},
+        {"key": "", "value": "v"},
+        {"key": "k", "value": ""},
+        {"key": "k", "value": 7},
+        {"key": ["k"], "value": "v"},
+        {"key": "k", "value": "v", "kind": "other"},
+        {"key": "k", "value": "v", "tags": "a,b"},
+        {"key": "k", "value": "v", "importance": 7},
+        {"key": "k", "value": "v", "valid_from": "yesterday"},
+        {"key": "k", "value": "v", "expires": "soon"},
+        {"key": "k", "value": "v", "expected_version": -1},
+        {"key": "k", "value": "v", "trust": "verified"},
+        {"key": "k", "value": "v", "channel": "person"},
+        {"key": "k", "value": "v" * 20_001},
+        {"key": "k", "value": "v " * 5_000},
+    ],
+    ids=lambda body: str(body)[:60],
+)
+def test_a_memory_that_cannot_be_one_is_400_and_says_why(home: TestClient, body: dict[str, object]) -> None:
+    answer = home.post("/api/memory", json={"namespace": "user", **body})
+    assert answer.status_code == 400 and answer.json()["error"]["message"]
+    assert home.get("/api/memory").json()["items"] == []
+
+
+def test_an_address_outside_the_scope_answers_like_one_that_does_not_exist(
+    client: TestClient, db: Connection, ours: str, theirs: str
+) -> None:
+    writer = gate.Writer(Channel.PERSON, "terminal", Scope(theirs), T0)
+    said = Proposal(
+        f"project.{theirs}", "k", "Their build uses Bazel", MemoryKind.SEMANTIC, Origin.USER_SAID, "terminal"
+    )
+    gate.tell(db, said, writer)
+    headers = minted(db, Rights.ADMIN, ours)
+    for method, rest in (
+        ("GET", ""),
+        ("GET", "/history"),
+        ("GET", "/why"),
+        ("GET", "/refs"),
+        ("GET", "/neighbors"),
+        ("DELETE", ""),
+        ("POST", "/restore"),
+    ):
+        there = client.request(method, f"/api/memory/project.{theirs}/k{rest}", headers=headers)
+        nowhere = client.request(method, f"/api/memory/project.{theirs}/no{rest}", headers=headers)
+        assert there.status_code == nowhere.status_code == 404, (method, rest)
+        assert there.json()["error"]["message"].replace("/k ", "/no ") == nowhere.json()["error"]["message"]
+    written = client.post(
+        "/api/memory", headers=headers, json={"namespace": f"project.{theirs}", "key": "k", "value": "v"}
+    )
+    assert written.status_code == 404
+    assert client.get("/api/memory", headers=headers, params={"project": theirs}).status_code == 404
+    assert client.get("/api/search", headers=headers, params={"q": "Bazel"}).json()["hits"] == []
+    assert client.get("/api/memory/export", headers=headers).text.count("Bazel") == 0
+
+
+def test_secrets_are_taken_out_before_anything_is_kept(home: TestClient) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    put(home, "k", f"The token is {token} for now", tags=[token])
+    assert token not in home.get(at("k")).text + home.get("/api/memory/export").text

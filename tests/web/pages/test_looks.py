@@ -1,0 +1,259 @@
+"""Every page as it is seen: light and dark, wide and narrow, read aloud, by keyboard, and with hostile text in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recorder.models import Channel, EventKind
+from recorder.store.db import transaction
+from tests.makers import T0, bash, event_of, take
+from tests.memory_samples import add_event, add_memory
+from tests.web.pages import house
+from tests.web.pages.conftest import SHOTS, House
+
+PAGES = {
+    "live": "/",
+    "sessions": "/sessions",
+    "session": "/sessions/s1",
+    "event": "/events/4",
+    "memories": "/memories",
+    "search": "/memories?q=run+the+tests",
+    "memory": "rule.tests",
+    "edit": "rule.tests/edit",
+    "new": "/memories/new",
+    "reject": "rule.tests/reject",
+    "forget": "rule.tests/forget",
+    "review": "/review",
+    "charts": "/charts",
+    "lifecycle": "/lifecycle",
+    "settings": "/settings",
+    "audit": "/audit",
+}
+BIDI = "\u202e\u2066"
+HOSTILE = (
+    "<script>window.pwned = 1</script><img src=x onerror=\"window.pwned=1\"><svg onload='window.pwned=1'>"
+    f"\x1b[31mred\x1b[0m\x1b]0;title\x07 {BIDI}gnp.exe \x00\x08 ]]>--></textarea></pre></title></script>"
+    '{{ 7*7 }}${7*7}\u2028" onmouseover="window.pwned=1" x="javascript:window.pwned=1 [redacted:aws]'
+)
+
+
+def address(home: House, place: str) -> str:
+    if place.startswith("/"):
+        return place
+    key, _, verb = place.partition("/")
+    return home.path(key, verb)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    found = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
+def test_every_page_can_be_read_by_everybody_in_any_light_and_width(
+    home: House, axe: str, scheme: str, width: int
+) -> None:
+    page = home.open(width=width, scheme=scheme)
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    for name, place in PAGES.items():
+        answer = page.goto(address(home, place))
+        assert answer.status == 200 and "unsafe" not in answer.headers["content-security-policy"]
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+        page.evaluate(axe)
+        # Only colours differ in the dark.
+        rules = ["color-contrast"] if scheme == "dark" else ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+        found = page.evaluate("(rules) => axe.run({runOnly: rules}).then((all) => all.violations)", rules)
+        told = [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
+        assert told == [], f"{name}, {scheme}, {width}: {json.dumps(told, indent=1)}"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} scrolls sideways at {width}"
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = false))")
+        page.screenshot(path=str(SHOTS / f"{name}-{scheme}-{width}.png"), full_page=True)
+
+
+def test_a_page_says_what_happened_and_leads_to_the_memory_and_back(home: House) -> None:
+    page = home.page
+    page.goto("/sessions")
+    page.get_by_role("link", name="Mend the parser test").click()
+    shown = page.locator("main").inner_text()
+    assert "src/parser.py" not in page.locator(".step.failed").inner_text()
+    assert page.locator(".step.failed .badge.bad").inner_text() == "failed"
+    assert page.locator("details.thread > summary").inner_text().startswith("Subagent agent-7")
+    assert page.locator(".redacted").count() >= 1 and house.SECRET not in page.content()
+    assert "before any prompt" in shown
+    page.get_by_text("files touched").click()
+    assert "parser.py" in page.locator(".files").inner_text()
+    page.get_by_role("link", name="m2 rule.tests").click()
+    assert "You typed it in a prompt; 1 quote below" in page.locator("main").inner_text()
+    page.get_by_role("link", name="in its session").click()
+    assert page.locator(":target").inner_text().startswith("e2")
+    page.locator(".asked").first.get_by_role("link", name="e2").click()
+    page.get_by_role("link", name="rule.tests").click()
+    assert page.locator("h1").inner_text() == "rule.tests"
+
+
+def test_a_search_says_which_arms_ran_and_finds_what_recall_finds(home: House) -> None:
+    page = home.page
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("how are the tests run")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/memories?q=**")
+    arms = page.locator(".arms").inner_text()
+    assert "words ran" in arms and "trigram ran" in arms and "vector unavailable" in arms
+    assert page.locator("[data-item]").count() == len(home.hits("how are the tests run"))
+    page.locator("[name=kind]").select_option("procedural")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url("**kind=procedural**")
+    assert {one.inner_text() for one in page.locator("[data-item] .badge").all()} >= {"procedural"}
+    assert page.locator("[data-item]").count() == 1
+
+
+def test_the_person_sees_one_project_or_every_one_by_choice(home: House) -> None:
+    page = home.page
+    page.goto("/memories")
+    assert page.get_by_label("Project", exact=True).input_value() == home.scope.project_id
+    assert page.get_by_text("The site is built with Jinja").count() == 0
+    page.get_by_label("Project", exact=True).select_option("*")
+    page.get_by_text("The site is built with Jinja").wait_for()
+    page.wait_for_load_state()
+    page.get_by_label("Project", exact=True).select_option(label="blog")
+    page.wait_for_function("document.querySelectorAll('[data-item]').length === 2")
+    assert page.get_by_text("The site is built with Jinja").count() == 1
+
+
+def test_the_keyboard_moves_opens_and_explains(home: House) -> None:
+    page = home.page
+    page.goto("/memories")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    first = page.locator("[data-item]").first
+    assert first.get_attribute("data-now") == ""
+    name = first.locator("[data-open]").inner_text()
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    page.locator("h1", has_text=name).wait_for()
+    page.wait_for_load_state()
+    page.keyboard.press("r")
+    page.wait_for_url("**/reject")
+
+
+def test_what_is_captured_appears_by_itself(home: House) -> None:
+    page = home.page
+    page.goto("/")
+    db = home.db()
+    add_event(db, home.scope, "Water the lemon tree", at_ms=T0 + 50_000)
+    db.close()
+    page.get_by_text("Water the lemon tree").wait_for()
+
+
+@pytest.fixture
+def poisoned(home: House) -> Iterator[tuple[House, int, int]]:
+    """(a house, an event, a memory) where every text that can be stored is hostile."""
+    db = home.db()
+    call = bash(f"echo {HOSTILE}", HOSTILE)
+    take(db, home.config, [event_of(call | {"session_id": "s-evil", "tool_use_id": "toolu_evil"}, at_ms=T0 + 90_000)])
+    number = add_event(db, home.scope, HOSTILE, session="s-evil", kind=EventKind.PROMPT, at_ms=T0 + 95_000)
+    memory = add_memory(db, home.scope, "fact.evil", HOSTILE, channel=Channel.AGENT)
+    with transaction(db):
+        db.execute("update sessions set title = ?, branch = ? where id = 's-evil'", (HOSTILE, HOSTILE))
+        db.execute("update memories set key = ? where id = ?", (HOSTILE[:200], memory.id))
+        tags = json.dumps([HOSTILE[:60]])
+        db.execute(
+            "update memory_versions set tags = ?, source = ? where memory_id = ?", (tags, HOSTILE[:90], memory.id)
+        )
+    db.close()
+    yield home, number, memory.id
+
+
+def test_hostile_text_is_shown_and_does_nothing(poisoned: tuple[House, int, int]) -> None:
+    home, event, memory = poisoned
+    for width in (1280, 360):
+        page = home.open(width=width)
+        for place in (
+            "/",
+            "/sessions",
+            "/sessions/s-evil",
+            f"/events/{event}",
+            f"/events/{event}/text",
+            "/memories",
+            "/memories?q=onerror+pwned",
+            f"/memories/{memory}",
+            f"/memories/{memory}/edit",
+            f"/memories/{memory}/reject",
+            f"/memories/{memory}/forget",
+            "/review",
+            "/audit",
+        ):
+            assert page.goto(place).status == 200, place
+            assert page.evaluate("window.pwned") is None, place
+            assert page.locator("main script, main img, [onerror], [onload], [onmouseover]").count() == 0, place
+            # A field that is edited holds the text as it is; a line beside it says what cannot be seen in it.
+            page.evaluate("document.querySelectorAll('textarea, input').forEach((one) => one.remove())")
+            raw = page.content() if not place.endswith("/text") else ""
+            assert not any(c in raw for c in (*BIDI, "\x1b", "\x00", "\x08")), place
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, place
+    page.goto(f"/memories/{memory}/edit")
+    assert "characters that cannot be seen" in page.locator("main").inner_text()
+    page.goto(f"/memories/{memory}")
+    said = page.locator(".value").first.inner_text()
+    assert "<script>window.pwned = 1</script>" in said and "{{ 7*7 }}" in said
+    assert page.locator(".value .unseen", has_text="U+202E").count() == 1
+    assert page.locator(".value .unseen", has_text="␛").count() == 3
+    assert page.locator(".value .redacted").inner_text() == "[redacted:aws]"
+
+
+def test_a_megabyte_in_one_word_breaks_no_page_and_can_be_read_whole(home: House) -> None:
+    db = home.db()
+    long = "x" * 1_000_000
+    number = add_event(db, home.scope, long, session="s-long", kind=EventKind.ASSISTANT, at_ms=T0 + 99_000)
+    memory = add_memory(db, home.scope, "fact.long", "short", channel=Channel.AGENT)
+    with transaction(db):
+        db.execute("update memory_versions set value = ? where memory_id = ?", (long, memory.id))
+    db.close()
+    page = home.open(width=360)
+    for place in ("/", "/sessions/s-long", f"/events/{number}", "/memories", f"/memories/{memory.id}", "/review"):
+        answer = page.goto(place)
+        assert answer.status == 200 and len(answer.body()) < 300_000, place
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, place
+    page.goto(f"/events/{number}")
+    assert "900,000 more characters" in page.locator("main").inner_text()
+    page.get_by_role("link", name="As plain text").click()
+    assert len(page.locator("pre").inner_text()) >= 1_000_000
+
+
+def test_ten_thousand_rows_come_a_page_at_a_time_each_once(home: House) -> None:
+    db = home.db()
+    at = house.at(db, home.scope, "fact.queue")
+    (row,) = db.execute("select scope_id from memories where id = ?", (at.id,))
+    with transaction(db):
+        for n in range(10_000):
+            db.execute(
+                "insert into memories (namespace, key, scope_id, project_id, created_ms) values (?, ?, ?, ?, ?)",
+                (at.namespace, f"row.{n}", row[0], at.project_id, T0),
+            )
+            made = db.last_insert_rowid()
+            db.execute(
+                "insert into memory_versions (memory_id, version, value, kind, trust, origin, channel, source,"
+                " occurred_ms, recorded_ms)"
+                " values (?, 1, ?, 'semantic', 'verified', 'user_said', 'person', 'test', ?, ?)",
+                (made, f"row number {n}", T0, T0 + n // 7),
+            )
+            db.execute("update memories set version_id = last_insert_rowid() where id = ?", (made,))
+    db.close()
+    page = home.page
+    page.goto("/memories?kind=semantic")
+    names: list[str] = []
+    for _ in range(4):
+        names += page.locator("[data-item] [data-open]").all_inner_texts()
+        page.get_by_role("link", name="More").click()
+        page.wait_for_load_state()
+    assert len(names) == len(set(names)) == 200
+    assert "(10007)" in page.locator("[name=namespace]").inner_text()
