@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recorder.models import Scope
-from recorder.store import policy, vectors
+from recorder.store import indexes, policy, vectors
 from recorder.store.db import Connection
 
 MOST_TERMS = 24
@@ -132,7 +132,8 @@ def words(
 ) -> list[Found]:
     """Rows that hold words of the question, best first within each type. Any text is a question."""
     values = bound(scope, now_ms, only)
-    return _match(db, ("event_words", "memory_words"), _any_of(terms(question)), limit, values, only)
+    match = _any_of(terms(question))
+    return _event_words(db, match, limit, values) + _match(db, (None, "memory_words"), match, limit, values, only)
 
 
 def trigram(
@@ -185,8 +186,31 @@ def _best(db: Connection, sql: str, near: Iterable[Any], values: Mapping[str, An
     return list(db.execute(sql, {**values, "near": json.dumps(best)}))
 
 
+def _event_words(db: Connection, match: str, limit: int, values: Mapping[str, Any]) -> list[Found]:
+    scopes = [
+        f'"{indexes.IN_SCOPE}{row[0]}"'
+        for row in db.execute("select id from scopes where name in (:own, :project)", values)
+    ]
+    if not match or not scopes or values["namespace"] is not None:
+        return []
+    values = {**values, "match": f"scope : ({' OR '.join(scopes)}) AND ({match})", "limit": limit}
+    # The index itself is read inside the scope alone, and a row of `events` only where it is needed: of a million
+    # rows that takes 15 ms, of a scope of every sixth 110, where a join with each row of the words took 400.
+    # The scope has no weight in the score.
+    rows = db.execute(
+        "with best as materialized (select f.rowid as id, -bm25(event_words, 1.0, 0.0) as score from event_words f"
+        " where event_words match :match and (:kinds is null and :as_of is null"
+        f" or exists (select 1 from events e where e.id = f.rowid and {EVENT_IN_SCOPE}))"
+        " order by bm25(event_words, 1.0, 0.0), f.rowid desc limit :limit)"
+        f" select e.id, b.score from best b cross join events e on e.id = b.id where {EVENT_IN_SCOPE}"
+        " order by b.score desc, e.id desc",
+        values,
+    )
+    return [Found("event", row_id, score) for row_id, score in rows]
+
+
 def _match(
-    db: Connection, tables: tuple[str, str], match: str, limit: int, values: Mapping[str, Any], only: Only
+    db: Connection, tables: tuple[str | None, str], match: str, limit: int, values: Mapping[str, Any], only: Only
 ) -> list[Found]:
     if not match:
         return []
@@ -194,9 +218,9 @@ def _match(
     join, believed = versions(only)
     values = {**values, "match": match, "limit": limit}
     found: list[Found] = []
-    # The words table is the outer loop, the scope drops a row before bm25 is worked out for it;
+    # The search table is the outer loop, the scope drops a row before bm25 is worked out for it;
     # `order by bm25(t)` is faster than `order by rank` when joined.
-    if values["namespace"] is None:
+    if of_events is not None and values["namespace"] is None:
         rows = db.execute(
             f"select e.id, -bm25({of_events}) from {of_events} f cross join events e on e.id = f.rowid"
             f" where {of_events} match :match and {EVENT_IN_SCOPE}"
