@@ -25,7 +25,7 @@ from recorder.models import Channel, Hit, Memory, MemoryKind, Origin, Proposal, 
 from recorder.recall import fence, neighbours, rank, timeline
 from recorder.recall import scope as scopes
 from recorder.store import db as store
-from recorder.store import events, hits, memories, search
+from recorder.store import events, hits, memories, search, vectors
 
 logger = logging.getLogger("recorder.mcp")
 
@@ -137,7 +137,8 @@ class Tools:
         such as 2026-06): what held then; as_of: what was recorded and believed then."""
         with self._call("memory_search", ctx) as call:
             where = None if not namespace else scopes.address(call.scope, namespace)
-            vector, vector_status = self._vector(call.config, query)
+            vector, vector_status = self._vector(call, query)
+            store.read_mapped(call.db)
             answer = rank.recall(
                 call.db,
                 query,
@@ -388,11 +389,12 @@ class Tools:
             return f"Not changed: what stands at {address} outranks this, a person decides. Read it with memory_get."
         return f"{outcome.action.capitalize()} {address} ({outcome.memory.trust})."
 
-    def _vector(self, settings: config.Config, query: str) -> tuple[bytes | None, str]:
+    def _vector(self, call: Call, query: str) -> tuple[bytes | None, str]:
         """The question's vector and what became of it; a worker that is not there is woken, never waited for."""
+        settings = call.config
         if not settings.embed.enabled:
             return None, "unavailable: turned off"
-        vector, status = embed.ask(settings.home, query, settings.embed.query_timeout_ms)
+        vector, status = embed.ask(settings.home, query, settings.embed.query_timeout_ms, model=vectors.model(call.db))
         if vector is not None:
             return vector, "ok"
         self._wake(settings)

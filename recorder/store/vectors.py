@@ -28,6 +28,7 @@ STALE = 2**40
 
 # Which model the index holds, and how many of its places are empty: no hole that a delete leaves in a block is filled.
 _STATE = "vector_index"
+_PUT_OFF = "vectors_put_off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,33 @@ def due(db: Connection, limit: int) -> list[Due]:
 def waiting(db: Connection) -> int:
     """How many wait for a vector."""
     return int(_first(db, "select count(*) from embed_queue") or 0)
+
+
+def model(db: Connection) -> str | None:
+    """The model whose vectors are searched; None before there is one."""
+    return _state(db)[0]
+
+
+def put_off(db: Connection) -> int:
+    """How many of the oldest were taken off a queue that had become too long, and wait until it is short again."""
+    return int(_first(db, f"select value from counters where name = '{_PUT_OFF}'") or 0)
+
+
+def bound_queue(db: Connection, most: int) -> None:
+    """Let the queue hold at most so many, the newest; and once it is empty, the newest of those that were put off."""
+    length = waiting(db)
+    if length > most:
+        with transaction(db):
+            db.execute(
+                "delete from embed_queue where (owner, owner_id) in"
+                " (select owner, owner_id from embed_queue order by at_ms limit ?)",
+                (length - most,),
+            )
+            _count_put_off(db, put_off(db) + length - most)
+    elif not length and put_off(db):
+        with transaction(db):
+            _queue_missing(db, most)
+            _count_put_off(db, 0 if waiting(db) < most else max(put_off(db) - most, 1))
 
 
 def known(db: Connection, scope_id: int | None, model: str, hashes: Iterable[str]) -> dict[str, bytes]:
@@ -193,19 +221,34 @@ def rebuild(db: Connection) -> int:
 
 def requeue_missing(db: Connection) -> int:
     """Ask again for every vector that should be there and is not; how many wait now."""
-    kinds = ", ".join(f"'{kind}'" for kind in ROLES)
     with transaction(db):
-        db.execute(
-            "insert into embed_queue (owner, owner_id, at_ms)"
-            f" select 'event', e.id, e.at_ms from events e where e.excerpt <> '' and e.kind in ({kinds})"
-            # The vector of a body that was let go went with it.
-            " and e.scope_id is not null and e.codec <> 'gone'"
-            " and not exists (select 1 from embeddings b where b.owner = 'event' and b.owner_id = e.id)"
-            " union all select 'memory', v.id, v.recorded_ms from memory_versions v"
-            " where not exists (select 1 from embeddings b where b.owner = 'memory' and b.owner_id = v.id)"
-            " on conflict do nothing"
-        )
+        _queue_missing(db, -1)
     return waiting(db)
+
+
+def _queue_missing(db: Connection, limit: int) -> None:
+    """Queue the newest that should have a vector and have none; all of them with -1."""
+    kinds = ", ".join(f"'{kind}'" for kind in ROLES)
+    db.execute(
+        "insert into embed_queue (owner, owner_id, at_ms)"
+        " select * from (select 'event', e.id, e.at_ms as at_ms from events e"
+        f" where e.excerpt <> '' and e.kind in ({kinds})"
+        " and (e.class is null or e.class not in (select value from json_each(?)))"
+        # The vector of a body that was let go went with it.
+        " and e.scope_id is not null and e.codec <> 'gone'"
+        " and not exists (select 1 from embeddings b where b.owner = 'event' and b.owner_id = e.id)"
+        " union all select 'memory', v.id, v.recorded_ms from memory_versions v"
+        " where not exists (select 1 from embeddings b where b.owner = 'memory' and b.owner_id = v.id)"
+        " order by at_ms desc limit ?) where true on conflict do nothing",
+        (json.dumps(NOT_SAID), limit),
+    )
+
+
+def _count_put_off(db: Connection, number: int) -> None:
+    db.execute(
+        "insert into counters (name, value) values (?, ?) on conflict (name) do update set value = excluded.value",
+        (_PUT_OFF, number),
+    )
 
 
 def search(db: Connection, scope: Scope, vector: bytes, k: int, *, model: str | None = None) -> list[Near]:

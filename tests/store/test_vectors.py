@@ -388,3 +388,21 @@ def test_what_never_got_a_vector_is_queued_again_on_request(db: store.Connection
     without = add_event(db, A, "has none")
     assert vectors.requeue_missing(db) == 1
     assert [item.owner_id for item in vectors.due(db, 5)] == [without]
+
+
+def test_a_queue_that_is_too_long_keeps_the_newest_and_the_others_come_when_those_are_done(
+    db: store.Connection,
+) -> None:
+    made = [add_event(db, A, f"event {n}", at_ms=NOW_MS + n) for n in range(7)]
+    for n, event_id in enumerate(made):
+        queue(db, "event", event_id, NOW_MS + n)
+    rounds = []
+    while vectors.waiting(db) or vectors.put_off(db):
+        vectors.bound_queue(db, 3)
+        assert vectors.waiting(db) <= 3
+        items = vectors.due(db, 10)
+        rounds.append([made.index(item.owner_id) for item in items])
+        for item in items:
+            vectors.store(db, item.owner, item.owner_id, MODEL, [(item.text, towards(1))])
+    assert [one for one in rounds if one] == [[6, 5, 4], [3, 2, 1], [0]]
+    assert len(vectors.search(db, A, towards(1), 10)) == 7
