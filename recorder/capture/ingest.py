@@ -142,7 +142,7 @@ class _Resolver:
         self.first: dict[str, str | None] = {}
 
     def project_id(self, event: Event, cwd: str | None) -> str | None:
-        if event.session_id not in self.first:
+        if self.first.get(event.session_id) is None:  # a title may come before the first record that names a folder
             session = sessions.get(self.db, event.session_id)
             self.first[event.session_id] = (session.first_cwd if session else None) or cwd
         first_cwd = self.first[event.session_id]
