@@ -152,7 +152,10 @@ class Tools:
                 valid_at_ms=_then(valid_at),
                 as_of_ms=_then(as_of),
             )
-            _note(call, answer.hits, "shown")
+            _note(call, answer.hits or answer.misses, "shown")
+            if answer.misses:
+                note = f"Nothing recorded seems to answer this; the nearest, likely about other things. {_arms(answer)}"
+                return fence.fence_rows(answer.misses, call.config.recall.max_tokens, note)
             if not answer.hits:
                 return f"Nothing recorded here matches. {_arms(answer)}"
             return fence.fence_rows(answer.hits, call.config.recall.max_tokens, _arms(answer))

@@ -11,6 +11,7 @@ from typing import Any
 from recorder.models import Scope
 from recorder.store import indexes, policy, vectors
 from recorder.store.db import Connection
+from recorder.store.wordforms import forms
 
 MOST_TERMS = 24
 LONGEST_TERM = 64
@@ -122,6 +123,13 @@ def names(question: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MOST_TERMS]
 
 
+def pieces(term: str) -> tuple[str, ...]:
+    """A term as it can be found inside a text: unspaced script in twos, for nobody knows where its words end."""
+    if not _UNSPACED.fullmatch(term):
+        return (term,)
+    return tuple(term[n : n + 2] for n in range(len(term) - 1)) or (term,)
+
+
 def plain(text: str) -> str:
     """Text that SQLite can be given: no NUL, no lone surrogate, of bounded length."""
     return text[:LONGEST_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode()
@@ -132,7 +140,8 @@ def words(
 ) -> list[Found]:
     """Rows that hold words of the question, best first within each type. Any text is a question."""
     values = bound(scope, now_ms, only)
-    match = _any_of(terms(question))
+    wanted = dict.fromkeys(form for term in terms(question) for form in forms(term))
+    match = _any_of(wanted)
     return _event_words(db, match, limit, values) + _match(db, (None, "memory_words"), match, limit, values, only)
 
 
@@ -164,6 +173,35 @@ def vector(
         if type == "memory" or only.namespace is None
     ]
 
+
+def likeness(db: Connection, owners: Iterable[tuple[str, int]], asked: bytes) -> dict[tuple[str, int], float]:
+    """Cosine similarity of these (`event` or `memory`, `events.id` or `memories.id`) with the vector, as far as they
+    have one, each by its best window.
+
+    Raises: SQLError where sqlite-vec is not there.
+    """
+    wanted = list(owners)
+    return {
+        (type, row_id): similarity
+        for type, sql in _LIKENESS.items()
+        for row_id, similarity in db.execute(sql, (asked, json.dumps([n for t, n in wanted if t == type]), len(asked)))
+    }
+
+
+_SAME_MODEL = "b.model = coalesce((select note from counters where name = 'vector_index'), b.model)"
+_LIKENESS = {
+    "event": (
+        "select b.owner_id, max(1.0 - vec_distance_cosine(vec_int8(b.vector), vec_int8(?1))) from json_each(?2) j"
+        " cross join embeddings b on b.owner = 'event' and b.owner_id = j.value"
+        f" where length(b.vector) = ?3 and {_SAME_MODEL} group by b.owner_id"
+    ),
+    "memory": (
+        "select m.id, max(1.0 - vec_distance_cosine(vec_int8(b.vector), vec_int8(?1))) from json_each(?2) j"
+        " cross join memories m on m.id = j.value"
+        " cross join embeddings b on b.owner = 'memory' and b.owner_id = m.version_id"
+        f" where length(b.vector) = ?3 and {_SAME_MODEL} group by m.id"
+    ),
+}
 
 _NEAR_EVENTS = (
     "select e.id, n.value from json_each(:near) n join events e on e.id = cast(n.key as integer)"
