@@ -3,7 +3,7 @@
     python -m benchmarks.questions [--random 10000] [--events 2000]
 
 Asks for each by words, trigrams and with a vector, inside a scope of a small synthetic store; prints a markdown table
-of times in milliseconds. The random ones are hypothesis' own: every kind of character, controls and lone surrogates too.
+of times in milliseconds. The random ones are hypothesis' own: every kind of character, controls and lone surrogates.
 """
 
 from __future__ import annotations
