@@ -85,7 +85,13 @@ class Held:
 
     def text(self, lower: str) -> frozenset[int]:
         """The numbers of the words a lower-case text holds."""
-        return frozenset(n for n, starts in enumerate(self.question.terms) if any(_begins(lower, s) for s in starts))
+        found = []
+        for number, starts in enumerate(self.question.terms):
+            for start in starts:
+                if _begins(lower, start):
+                    found.append(number)
+                    break
+        return frozenset(found)
 
 
 def _begins(text: str, start: str) -> bool:
@@ -127,9 +133,8 @@ def of(question: Question, candidates: Sequence[Candidate], texts: Mapping[int, 
             row |= _around(one, held, words, share, texts)
         if one.hit.kind == EventKind.TOOL_CALL:
             row["tool_own"] = row["own"]
-        flat = " ".join(text.split())
-        row["repeats"] = float(flat in seen)
-        seen.add(flat)
+        row["repeats"] = float(text in seen)
+        seen.add(text)
         rows.append({name: value for name, value in row.items() if value})
     return rows
 
@@ -147,7 +152,14 @@ def _shares(question: Question, own: Sequence[frozenset[int]]) -> Callable[[Iter
     found = Counter(n for words in own for n in words)
     weights = [math.log(1 + (len(own) + 1) / (1 + found[n])) for n in range(len(question.terms))]
     total = sum(weights) or 1.0
-    return lambda words: sum(weights[n] for n in words) / total
+
+    def share(words: Iterable[int]) -> float:
+        held = 0.0
+        for number in words:
+            held += weights[number]
+        return held / total
+
+    return share
 
 
 def _sessions(candidates: Sequence[Candidate], shares: Sequence[float]) -> dict[str | None, float]:
@@ -208,16 +220,27 @@ def _wanted(question: Question, one: Candidate, text: str) -> dict[str, float]:
 def _dense(question: Question, text: str, words: frozenset[int], share: Callable[[Iterable[int]], float]) -> float:
     if len(text) <= CHUNK or len(words) < 2:
         return share(words)
-    best = 0.0
-    for start in range(0, len(text) - CHUNK // 2, CHUNK // 2):
-        chunk = text[start : start + CHUNK]
-        best = max(best, share([n for n in words if any(s in chunk for s in question.terms[n])]))
-    return best
+    # In which halves of a chunk each word stands: a chunk is two of them, and begins at every half.
+    half = CHUNK // 2
+    standing: dict[int, set[int]] = {}
+    for number in words:
+        for start in question.terms[number]:
+            at = text.find(start)
+            while at >= 0:
+                standing.setdefault(at // half, set()).add(number)
+                at = text.find(start, (at // half + 1) * half)
+    return max((share(here | standing.get(n + 1, set())) for n, here in standing.items()), default=0.0)
 
 
 def _inside(question: Question, text: str, words: frozenset[int]) -> list[int]:
-    missing = (n for n in range(len(question.terms)) if n not in words)
-    return [n for n in missing if any(len(start) >= 4 and start in text for start in question.terms[n])]
+    found = []
+    for number, starts in enumerate(question.terms):
+        if number not in words:
+            for start in starts:
+                if len(start) >= 4 and start in text:
+                    found.append(number)
+                    break
+    return found
 
 
 def _lower(hit: Hit, texts: Mapping[int, str]) -> str:

@@ -87,7 +87,10 @@ def fold(hits: Sequence[Hit]) -> list[Hit]:
     a memory has at least the score of the events folded under it."""
     score_of = {hit.id: hit.score for hit in hits}
     cited = {hit.id: [f"e{one['event_id']}" for one in hit.evidence if one["event_id"]] for hit in hits}
-    lifted = [replace(hit, score=max([hit.score, *(score_of.get(e, 0.0) for e in cited[hit.id])])) for hit in hits]
+    lifted = [
+        replace(hit, score=max([hit.score, *(score_of.get(e, 0.0) for e in cited[hit.id])])) if cited[hit.id] else hit
+        for hit in hits
+    ]
     folded = {event for events in cited.values() for event in events}
     kept: dict[str, Hit] = {}
     for hit in sorted(lifted, key=_order):
