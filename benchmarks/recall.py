@@ -116,7 +116,7 @@ def ranks(answers: Sequence[Answer], arm: int, rule: Rule, *, misses: bool) -> l
     for one in answers:
         found = one.pools[arm]
         abstained = not rank.is_answer(found, *rule[1:])
-        hits = rank.diversify(rank.fold(rank.scored(found, rule[0])), K)
+        hits = rank.diversify(rank.fold(rank.scored(found, rule[0], rank.ROOM * K)), K)
         listed = hits if misses or not abstained else ()
         out.append({"id": one.asked["id"], "ranked": [evidence_ids(hit) for hit in listed], "abstained": abstained})
     return out
@@ -256,7 +256,7 @@ def mean(tables: Sequence[Line]) -> Line:
     first = tables[0]
     if isinstance(first, dict):
         return {key: mean([table[key] for table in tables]) for key in first}
-    return sum(tables) / len(tables) if isinstance(first, int | float) else first  # type: ignore[return-value]
+    return sum(tables) / len(tables) if isinstance(first, int | float) else first
 
 
 def main() -> None:

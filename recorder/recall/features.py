@@ -180,6 +180,8 @@ def _around(
     share: Callable[[Iterable[int]], float],
     texts: Mapping[int, str],
 ) -> dict[str, float]:
+    if not one.before and not one.after:
+        return {}
     previous = held.event(one.before[0]) if one.before else frozenset()
     earlier = held.event(one.before[1]) if len(one.before) > 1 else frozenset()
     following = held.event(one.after[0]) if one.after else frozenset()

@@ -15,6 +15,8 @@ SAME_SESSION = 3
 """After this many hits of one session the best of another goes first …"""
 FLOOR = 0.3
 """… if it has this share of the best score."""
+ROOM = 4
+"""So many times the hits wanted are looked at: enough that folding and diversity have a choice."""
 MISSES = 3
 """So many of the nearest are shown when nothing found is an answer."""
 
@@ -41,21 +43,23 @@ def recall(
     """
     only = Only(namespace=namespace, kinds=kinds, valid_at_ms=valid_at_ms, as_of_ms=as_of_ms)
     found = pool.gather(db, question, scope, vector=vector, vector_status=vector_status, now_ms=now_ms, only=only)
-    hits = diversify(fold(scored(found, weights.of(found.by_meaning))), k)
+    hits = diversify(fold(scored(found, weights.of(found.by_meaning), ROOM * k)), k)
     if not is_answer(found, *weights.answers(found.by_meaning)):
         return Recall(hits=(), arms=found.arms, scope=scope.names, misses=hits[:MISSES])
     return Recall(hits=hits, arms=found.arms, scope=scope.names)
 
 
-def scored(found: pool.Pool, weight: Mapping[str, float]) -> list[Hit]:
-    """The candidates, best first, with scores from 0 to 1, the best one's; equal ones in the order newest, then id."""
-    points = [sum(weight[name] * value for name, value in row.items()) for row in found.features]
-    most = max(points, default=0.0)
-    hits = [
-        replace(one.hit, score=round(math.exp(value - most), 9))
-        for one, value in zip(found.candidates, points, strict=True)
-    ]
-    return sorted(hits, key=_order)
+def scored(found: pool.Pool, weight: Mapping[str, float], most: int) -> list[Hit]:
+    """The best `most` candidates, best first, with scores from 0 to 1, the best one's; equal ones in the order newest,
+    then id."""
+    points = []
+    for one, row in zip(found.candidates, found.features, strict=True):
+        value = 0.0
+        for name in row:
+            value += weight[name] * row[name]
+        points.append((round(value, 9), one.hit))
+    points.sort(key=lambda pair: (-pair[0], -pair[1].occurred_ms, pair[1].id))
+    return [replace(hit, score=round(math.exp(value - points[0][0]), 9)) for value, hit in points[:most]]
 
 
 def is_answer(found: pool.Pool, bias: float, weight: Mapping[str, float]) -> bool:
