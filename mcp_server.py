@@ -26,7 +26,7 @@ from recorder.models import Channel, Hit, Memory, MemoryKind, Origin, Proposal, 
 from recorder.recall import fence, neighbours, rank, timeline
 from recorder.recall import scope as scopes
 from recorder.store import db as store
-from recorder.store import events, hits, memories, search
+from recorder.store import events, hits, memories, search, vectors
 
 logger = logging.getLogger("recorder.mcp")
 
@@ -166,7 +166,8 @@ class Tools:
         such as 2026-06): what held then; as_of: what was recorded and believed then."""
         with self._call("memory_search", ctx) as call:
             where = None if not namespace else scopes.address(call.scope, namespace)
-            vector, vector_status = self._vector(call.config, query)
+            vector, vector_status = self._vector(call, query)
+            store.read_mapped(call.db)
             answer = rank.recall(
                 call.db,
                 query,
@@ -180,7 +181,10 @@ class Tools:
                 valid_at_ms=_then(valid_at),
                 as_of_ms=_then(as_of),
             )
-            _note(call, answer.hits, "shown")
+            _note(call, answer.hits or answer.misses, "shown")
+            if answer.misses:
+                note = f"Nothing recorded seems to answer this; the nearest, likely about other things. {_arms(answer)}"
+                return fence.fence_rows(answer.misses, call.config.recall.max_tokens, note)
             if not answer.hits:
                 return f"Nothing recorded here matches. {_arms(answer)}"
             return fence.fence_rows(answer.hits, call.config.recall.max_tokens, _arms(answer))
@@ -417,11 +421,12 @@ class Tools:
             return f"Not changed: what stands at {address} outranks this, a person decides. Read it with memory_get."
         return f"{outcome.action.capitalize()} {address} ({outcome.memory.trust})."
 
-    def _vector(self, settings: config.Config, query: str) -> tuple[bytes | None, str]:
+    def _vector(self, call: Call, query: str) -> tuple[bytes | None, str]:
         """The question's vector and what became of it; a worker that is not there is woken, never waited for."""
+        settings = call.config
         if not settings.embed.enabled:
             return None, "unavailable: turned off"
-        vector, status = embed.ask(settings.home, query, settings.embed.query_timeout_ms)
+        vector, status = embed.ask(settings.home, query, settings.embed.query_timeout_ms, model=vectors.model(call.db))
         if vector is not None:
             return vector, "ok"
         self._wake(settings)

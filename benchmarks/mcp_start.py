@@ -1,8 +1,9 @@
 """What the MCP server costs to start and to keep, beside a bare server of the SDK.
 
-    python benchmarks/mcp_start.py [--rounds 15] [--idle 5]
+    python benchmarks/mcp_start.py [--rounds 15] [--idle 5] [--models ~/.recorder/models]
 
 Prints a markdown table. Every round starts each of the two once, in turn, and ends it when `initialize` is answered.
+With `--models` a worker runs beside the idle servers and has answered a question, so that the model is loaded once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from recorder import embed, worker_socket
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -69,6 +72,23 @@ def rss_mb(pid: int) -> float:
     return int(told.stdout) / 1024
 
 
+def worker_mb(home: Path, models: Path, environ: Mapping[str, str]) -> dict[str, float]:
+    """Memory of the worker and of the model's child, once a question was embedded."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "models").symlink_to(models.resolve())
+    worker = subprocess.Popen([sys.executable, "-m", "worker"], env=dict(environ), cwd=ROOT)
+    try:
+        deadline = time.monotonic() + 60
+        while embed.ask(home, "which store?", 2000)[0] is None:
+            assert time.monotonic() < deadline, "the worker gives no vector"
+            time.sleep(0.1)
+        child = worker_socket.request(home, "status", timeout_s=5)["model_pid"]
+        return {"worker": rss_mb(worker.pid), "model": rss_mb(child)}
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
 def spread(times_ms: Sequence[float]) -> str:
     low, median, high = statistics.quantiles(times_ms, n=4)
     return f"{median:.0f} ({low:.0f}–{high:.0f})"
@@ -78,6 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--idle", type=int, default=5)
+    parser.add_argument("--models", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare.py"
@@ -96,6 +117,7 @@ def main() -> None:
                 times[name].append(took_ms)
                 end(running)
         idle = {name: [start(command, environ)[0] for _ in range(asked.idle)] for name, command in sides.items()}
+        parts = worker_mb(Path(folder) / "home", asked.models, environ) if asked.models else {}
         memory = {name: [rss_mb(running.pid) for running in servers] for name, servers in idle.items()}
         for servers in idle.values():
             for running in servers:
@@ -108,6 +130,8 @@ def main() -> None:
     print("|---|---|---|")
     for name in sides:
         print(f"| {name} | {spread(times[name])} | {max(memory[name]):.0f} |")
+    for name, mb in parts.items():
+        print(f"| {name}, beside {asked.idle} servers | | {mb:.0f} |")
     print(f"\nratio of medians {ratio:.2f} (budget 1.3); memory budget 90 MB")
 
 

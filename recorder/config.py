@@ -108,6 +108,8 @@ class Embed(Section):
     """Vectors."""
 
     enabled: bool = True
+    model: str = ""
+    """What `recorder models build` builds: a folder or a hub name; the packaged model when empty."""
     idle_minutes: Minutes = 5.0
     query_timeout_ms: int = Field(default=300, ge=1, le=60_000)
 

@@ -30,6 +30,7 @@ from recorder.store import (
     health,
     jobs,
     sessions,
+    vectors,
 )
 from recorder.store.db import Connection, DatabaseError, has_vec
 
@@ -78,7 +79,12 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
         "findings": findings.open_count(db),
         "forgets_pending": len(erase.pending(db)),
         "jobs": jobs.counts(db),
-        "vectors": {"waiting": health.waiting_vectors(db), "sqlite_vec": has_vec(db)},
+        "vectors": {
+            "waiting": health.waiting_vectors(db),
+            "put_off": vectors.put_off(db),
+            "model": vectors.model(db),
+            "sqlite_vec": has_vec(db),
+        },
         "store": {"mb": size_mb, "max_mb": config.store.max_mb, "warning": size_warning(size_mb, config.store.max_mb)},
         "backups": {"last_ms": last_backup_ms(config), "skipped": copies.skipped(db)[1]},
         "stuck": stuck(db, config, now_ms),

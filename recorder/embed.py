@@ -18,11 +18,17 @@ MOST_WINDOWS = 8
 LAST_WINDOWS = 2
 
 
-def ask(home: Path, text: str, timeout_ms: int) -> tuple[bytes | None, str]:
-    """The vector of a question, or None and why there is none. Never later than the timeout, never an error."""
+def ask(home: Path, text: str, timeout_ms: int, *, model: str | None = None) -> tuple[bytes | None, str]:
+    """The vector of a question, or None and why there is none. Never later than the timeout, never an error.
+
+    `model` is the one whose vectors it is to be compared with; those of two models do not compare.
+    """
     try:
-        answer = request(home, "embed", timeout_s=timeout_ms / 1000, texts=[text])
-        return base64.b64decode(answer["vectors"][0], validate=True), "ok"
+        answer = request(home, "embed", timeout_s=timeout_ms / 1000, texts=[text[:WINDOW_CHARS]])
+        vector = base64.b64decode(answer["vectors"][0], validate=True)
+        if model is not None and answer.get("model") != model:
+            return None, f"{answer.get('model')} is being taken into use and {model} made the vectors so far"
+        return vector, "ok"
     except WorkerUnavailable as error:
         return None, str(error)
     except (KeyError, IndexError, TypeError, binascii.Error) as error:

@@ -328,3 +328,5 @@ class Recall:
     arms: Mapping[str, str] = field(default_factory=dict)
     """Arm → `ok`, or `unavailable: <reason>`."""
     scope: tuple[str, ...] = ()
+    misses: tuple[Hit, ...] = ()
+    """The nearest of what was found, where none of it is an answer; then there are no hits."""

@@ -49,6 +49,7 @@ OTHER: dict[str, tuple[str, str, Any]] = {
     "brief.max_tokens": ("7", "7", 7),
     "sync.enabled": ("false", "no", False),
     "embed.enabled": ("false", "false", False),
+    "embed.model": ('"/models/small"', "/models/small", "/models/small"),
     "embed.idle_minutes": ("0.5", "0.5", 0.5),
     "embed.query_timeout_ms": ("7", "7", 7),
     "projects.worktrees": ('"separate"', "separate", "separate"),

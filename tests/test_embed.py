@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import base64
+import json
 import socket
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recorder import embed
+from recorder.recall import rank
+from recorder.store import vectors
+from recorder.store.vectors import DIMENSION
 from recorder.worker_socket import socket_path
-from worker.desk import Desk
+from tests.built_model import needs_runtime
+from tests.memory_samples import NOW_MS, A, add_event, opened
+from worker import shelf
+from worker.desk import Answer, Desk, as_text
+from worker.index import Model
 
 
 def test_a_short_text_is_one_window_with_its_date_and_role() -> None:
@@ -83,3 +92,105 @@ def test_a_worker_that_is_late_is_not_waited_for(tmp_path: Path) -> None:
         vector, reason = embed.ask(tmp_path, "question", 100)
     assert vector is None and "timed out" in reason
     assert time.monotonic() - started < 5.0
+
+
+def test_a_worker_that_answers_byte_by_byte_holds_nobody_up(tmp_path: Path) -> None:
+    done = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        link, _ = listener.accept()
+        with link:
+            while not done.wait(0.05):
+                link.sendall(b" ")
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(socket_path(tmp_path)))
+        listener.listen()
+        dripping = threading.Thread(target=drip, args=(listener,))
+        dripping.start()
+        started = time.monotonic()
+        vector, reason = embed.ask(tmp_path, "question", 300)
+        took_s = time.monotonic() - started
+        done.set()
+        dripping.join()
+    assert vector is None and "timed out" in reason
+    assert took_s < 5.0
+
+
+def test_a_vector_of_another_model_than_the_index_holds_is_none(tmp_path: Path) -> None:
+    desk = answering(tmp_path, {"vectors": [base64.b64encode(b"\x01\xff").decode()], "model": "new"})
+    try:
+        assert embed.ask(tmp_path, "question", 2000, model="new") == (b"\x01\xff", "ok")
+        vector, reason = embed.ask(tmp_path, "question", 2000, model="old")
+    finally:
+        desk.close()
+    assert vector is None and "new" in reason and "old" in reason
+
+
+def no_model(home: Path) -> Model:
+    return Model(home / "models")
+
+
+def corrupt_model(home: Path) -> Model:
+    folder = home / "models" / "broken"
+    folder.mkdir(parents=True)
+    (folder / shelf.NETWORK).write_bytes(b"not a network")
+    (folder / shelf.TOKENIZER).write_text("{}")
+    manifest = {"id": "broken", "dimension": DIMENSION, "precision": "int8", "built_ms": NOW_MS}
+    (folder / shelf.MANIFEST).write_text(json.dumps(manifest))
+    return Model(home / "models")
+
+
+def of_a_model(make: Callable[[Path], Model]) -> Callable[[Path], Answer]:
+    """The worker's answer with this model."""
+
+    def answer(home: Path) -> Answer:
+        model = make(home)
+        return lambda asked: {"vectors": as_text(model.embed([str(asked["texts"][0])], 5.0)), "model": "m"}
+
+    return answer
+
+
+def never(home: Path) -> Answer:
+    def wait(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        threading.Event().wait(60)
+        return {}
+
+    return wait
+
+
+def too_wide(home: Path) -> Answer:
+    return lambda asked: {"vectors": as_text([b"\x01" * 768]), "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        pytest.param(of_a_model(no_model), "models build", marks=needs_runtime, id="missing"),
+        pytest.param(of_a_model(corrupt_model), "", marks=needs_runtime, id="corrupt"),
+        pytest.param(never, "timed out", id="slow"),
+        pytest.param(too_wide, "StoreError", id="wrong dimension"),
+    ],
+)
+def test_whatever_is_wrong_with_the_model_words_answer_in_time_and_say_so(
+    tmp_path: Path, make: Callable[[Path], Answer], said: str
+) -> None:
+    db = opened(tmp_path)
+    vectors.adopt(db, "m")
+    event_id = add_event(db, A, "we keep SQLite as the store")
+    vectors.store(db, "event", event_id, "m", [("x", b"\x01" * DIMENSION)])
+    desk = Desk(tmp_path, {"embed": make(tmp_path)})
+    desk.open()
+    try:
+        started = time.monotonic()
+        vector, reason = embed.ask(tmp_path, "which store?", 300, model=vectors.model(db))
+        found = rank.recall(
+            db, "SQLite store", A, k=5, vector=vector, vector_status=f"unavailable: {reason}", now_ms=NOW_MS
+        )
+        took_s = time.monotonic() - started
+    finally:
+        desk.close()
+    assert [hit.id for hit in found.hits] == [f"e{event_id}"]
+    assert found.arms["words"] == "ok"
+    assert found.arms["vector"].startswith("unavailable") and said in found.arms["vector"]
+    assert took_s < 2.0

@@ -19,12 +19,13 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from recorder import gate
+from recorder import gate, worker_socket
 from recorder.models import Channel, Scope
 from recorder.recall import fence
 from recorder.recall import scope as scopes
 from recorder.store import db as store
-from recorder.store import memories
+from recorder.store import events, memories
+from tests.built_model import MODELS, needs_model
 from tests.memory_samples import NOW_MS, add_event, add_memory, opened
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -523,3 +524,56 @@ def test_an_interrupt_ends_the_server_at_once(place: Place) -> None:
     finally:
         running.kill()
         running.communicate()
+
+
+@needs_model
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to see which libraries a process holds")
+def test_of_five_servers_and_a_worker_one_child_alone_holds_the_model(place: Place) -> None:
+    event_id = _recorded(place, "we decided to keep SQLite as the store")
+    (place.home / "models").symlink_to(MODELS)
+    environ = place.environ(place.a) | {"PATH": os.environ["PATH"]}
+    worker = subprocess.Popen([sys.executable, "-m", "worker"], env=environ, cwd=ROOT)
+    try:
+        with ExitStack() as stack:
+            servers = [stack.enter_context(serving(place, place.a)) for _ in range(5)]
+            deadline = time.monotonic() + 60
+            while "vector ok" not in (told := servers[0].call("memory_search", query="which database?").text):
+                assert time.monotonic() < deadline, told
+                time.sleep(0.1)
+            for server in servers:
+                answer = server.call("memory_search", query="do we keep SQLite as the store?").text
+                assert f"e{event_id}" in answer and "vector ok" in answer
+            status = worker_socket.request(place.home, "status", timeout_s=5)
+            ours = [pid for pid in _descendants(os.getpid()) if _runs(pid, "mcp_server.py", "worker")]
+            assert len(ours) == 7
+            assert [pid for pid in ours if "onnxruntime" in _maps(pid)] == [status["model_pid"]]
+            assert 0 < status["model_mb"] <= 250
+    finally:
+        worker.terminate()
+        worker.wait(timeout=20)
+
+
+def _recorded(place: Place, text: str) -> int:
+    db = store.connect(place.home / "recorder.db")
+    scope = scopes.of_directory(db, str(place.a), now_ms=NOW_MS, worktrees="share", register=True)
+    event_id = add_event(db, scope, text)
+    events.queue_vector(db, "event", event_id, NOW_MS)
+    db.close()
+    return event_id
+
+
+def _descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *_descendants(child)]
+    return found
+
+
+def _runs(pid: int, *names: str) -> bool:
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+    return any(name in word for name in names for word in words[1:3])
+
+
+def _maps(pid: int) -> str:
+    return Path(f"/proc/{pid}/maps").read_text()

@@ -11,7 +11,7 @@ from recorder.capture import ingest, spool, wire
 from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import HookInputError
-from recorder.models import Event
+from recorder.models import Event, EventKind
 from recorder.store import jobs, sessions
 from recorder.store.db import STORE_TROUBLE, Connection, transaction
 
@@ -31,6 +31,8 @@ class Drain:
 
     config: Config
     redactor: Redactor
+    session_began: bool = False
+    """Whether a session's start was among what was taken in; who acts on it sets it back."""
     tries: Counter[str] = field(default_factory=Counter)
     not_before_ms: dict[str, int] = field(default_factory=dict)
 
@@ -69,6 +71,7 @@ class Drain:
             else:
                 if event is not None:
                     readable.append(event)
+        self.session_began |= any(event.kind is EventKind.SESSION_START for event in readable)
         taken = ingest.take(db, readable, now_ms=now_ms, redact=self.redactor.event, config=self.config)
         for dropped, raw, reason in unreadable:
             spool.set_aside(self.config.spool, dropped, self.redactor.raw(raw), reason)

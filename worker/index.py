@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ NEEDED = ("onnxruntime", "tokenizers", "numpy")
 START_TIMEOUT_S = 30.0
 EMBED_TIMEOUT_S = 10.0
 LEAST_TIMEOUT_S = 2.0
+MOST_WAITING = 50_000
+"""The queue holds so many, the newest: of a backfill of years the rest waits in the store until they are done."""
 MAX_RSS_MB = 350
 """A child above this is ended after its answer; the next text starts another."""
 MOST_CHARS = 4000
@@ -105,6 +108,14 @@ class Model:
                 self.room.release()
         return found
 
+    def warm(self) -> None:
+        """Have the child running before the first question comes; nothing is said when it cannot be."""
+        with self.room:
+            if self._missing() is None:
+                with suppress(WorkerUnavailable):  # logged, and said in `status`
+                    self._started()
+                    self.used_ms = self.clock_ms()
+
     def idle(self, now_ms: int) -> bool:
         """End the child when it was not used for long enough. True when it was ended."""
         with self.room:
@@ -172,6 +183,7 @@ class Model:
             hello = self._answer(self.child, time.monotonic() + START_TIMEOUT_S)
             if "ready" not in hello:
                 raise self._failed(f"model {built.id} cannot be loaded: {hello.get('error')}")
+            self.rss_mb = int(hello.get("rss_mb", 0))
             logger.info("model %s runs as process %d with %s MB", built.id, self.child.pid, hello.get("rss_mb"))
         return self.child
 
@@ -223,6 +235,7 @@ def fill(db: Connection, model: Model, limit: int) -> int:
     if built is None:
         return 0
     vectors.adopt(db, built.id, built.dimension)
+    vectors.bound_queue(db, MOST_WAITING)
     done = 0
     for item in vectors.due(db, limit):
         texts = windows(item.role, item.text, item.at_ms)

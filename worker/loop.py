@@ -119,6 +119,10 @@ class Loop:
         now_ms = self.clock_ms()
         taken = self.drain.once(db, now_ms)
         self.taken += taken
+        if self.drain.session_began:
+            # Its first question comes soon, and the model takes longer to load than a question waits.
+            self.drain.session_began = False
+            threading.Thread(target=self.model.warm, name="warm", daemon=True).start()
         ran = self._run(db, behind=False) if distil else 0
         self._keep_briefs(db, now_ms)
         for one in self.periodic:
@@ -238,7 +242,8 @@ class Loop:
 
     def status(self) -> dict[str, Any]:
         """What the worker says of itself."""
-        return {"taken": self.taken, "busy_ms": self.busy_ms, "model": self.model.status, "rss_mb": rss_mb()}
+        model = {"model": self.model.status, "model_pid": self.model.pid, "model_mb": self.model.rss_mb}
+        return {"taken": self.taken, "busy_ms": self.busy_ms, "rss_mb": rss_mb(), **model}
 
 
 def system_clock_ms() -> int:

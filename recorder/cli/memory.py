@@ -47,8 +47,8 @@ from recorder.models import (
 )
 from recorder.recall import fence, rank
 from recorder.recall import scope as scopes
-from recorder.store import audit, findings, memories, policy
-from recorder.store.db import transaction
+from recorder.store import audit, findings, memories, policy, vectors
+from recorder.store.db import read_mapped, transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
 KINDS = frozenset((*MemoryKind, *EventKind))
@@ -137,10 +137,13 @@ def ask(
 ) -> Recall:
     """One recall, with the question's vector if the worker gives it in time."""
     if here.config.embed.enabled:
-        vector, reason = embed.ask(here.config.home, question, here.config.embed.query_timeout_ms)
+        vector, reason = embed.ask(
+            here.config.home, question, here.config.embed.query_timeout_ms, model=vectors.model(here.db)
+        )
     else:
         vector, reason = None, "turned off (embed.enabled)"
     status = "ok" if vector is not None else f"unavailable: {reason}"
+    read_mapped(here.db)
     return rank.recall(
         here.db,
         question,
@@ -157,7 +160,13 @@ def ask(
 
 def shape(found: Recall) -> dict[str, Any]:
     """A recall as JSON prints it."""
-    return {"arms": dict(found.arms), "scope": list(found.scope), "hits": [asdict(hit) for hit in found.hits]}
+    return {
+        "arms": dict(found.arms),
+        "scope": list(found.scope),
+        "hits": [asdict(hit) for hit in found.hits],
+        "abstained": not found.hits,
+        "misses": [asdict(hit) for hit in found.misses],
+    }
 
 
 def _answers(here: Desk, batch: Path, limit: int, kinds: tuple[str, ...]) -> Iterable[dict[str, Any]]:
@@ -173,7 +182,7 @@ def _answers(here: Desk, batch: Path, limit: int, kinds: tuple[str, ...]) -> Ite
                 raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
             found = ask(here, question, _scope_of_line(here, folder), limit, kinds)
             told = fence.fence(found.hits, here.config.recall.max_tokens)
-            yield {"id": name, **shape(found), "abstained": not found.hits, "tokens": fence.tokens(told)}
+            yield {"id": name, **shape(found), "tokens": fence.tokens(told)}
 
 
 def _scope_of_line(here: Desk, folder: Path | None) -> Scope:
@@ -197,6 +206,10 @@ def show_recall(found: Recall) -> None:
             out.print(Text(f"  “{fence.cut(fence.line(str(cited['quote'])), 160)}”", "dim"))
     if not found.hits:
         out.print("nothing recorded about this")
+    if found.misses:
+        out.print(Text("nearest, though they do not seem to answer it:", "dim"))
+        for hit in found.misses:
+            out.print(Text(plain(fence.row(hit)), "dim"))
     out.print(Text("arms: " + ", ".join(f"{arm} {status}" for arm, status in found.arms.items()), "dim"))
 
 

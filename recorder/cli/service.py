@@ -311,12 +311,13 @@ def models_list(as_json: Json = False) -> None:
 @models_app.command("build")
 def models_build(
     source: Annotated[
-        str | None, typer.Option("--source", help="A local path or hub name; the packaged one else.")
+        str | None, typer.Option("--source", help="A local path or hub name; embed.model, or the packaged one else.")
     ] = None,
 ) -> None:
     """Build the int8 ONNX model once; needs the extra embed-build."""
     only_a_person("builds a model")
     # A process of its own: torch is heavy, and nothing else ever loads it.
+    source = source or settings().embed.model
     asked = [sys.executable, "-m", "worker.export", "--models", str(settings().models_dir)]
     sys.exit(subprocess.run([*asked, *(["--source", source] if source else [])], check=False).returncode)
 

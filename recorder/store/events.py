@@ -143,8 +143,11 @@ def index(db: Connection, after_id: int) -> None:
     No trigger does it: an insert with a trigger opens a savepoint, and at every savepoint FTS5 writes out what it
     holds (ext/fts5/fts5_main.c, fts5SavepointMethod). A segment an event is three times as slow as one a batch.
     """
-    for table, column in (("event_words", "excerpt"), ("event_trigrams", "narrow")):
-        db.execute(f"insert into {table} (rowid, {column}) select id, {column} from events where id > ?", (after_id,))
+    db.execute(
+        "insert into event_words (rowid, excerpt, scope) select id, excerpt, scope from event_texts where id > ?",
+        (after_id,),
+    )
+    db.execute("insert into event_trigrams (rowid, narrow) select id, narrow from events where id > ?", (after_id,))
 
 
 def adopt(db: Connection, session_id: str, project_id: str, scope_id: int, embedded: Collection[str]) -> int:

@@ -13,7 +13,9 @@ from recorder.store.search import EVENT_IN_SCOPE, EVERYTHING, MEMORY_IN_SCOPE, O
 UUID_OF_EVENT = "(select s.uuid from sightings s where s.event_id = e.id and s.uuid is not null order by s.id limit 1)"
 
 
-def of_events(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) -> dict[int, Hit]:
+def of_events(
+    db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int, only: Only = EVERYTHING
+) -> dict[int, Hit]:
     """The events of these ids that the caller may see, by id, without a score."""
     sql = (
         f"select e.id, e.kind, e.excerpt, e.at_ms, e.session_id, {UUID_OF_EVENT}, e.tool_use_id, e.prompt_id"
@@ -30,7 +32,7 @@ def of_events(db: Connection, scope: Scope, ids: Iterable[int], *, now_ms: int) 
             session_id=row[4],
             event={"uuid": row[5], "tool_use_id": row[6], "prompt_id": row[7]},
         )
-        for row in db.execute(sql, {**bound(scope, now_ms), "ids": json.dumps(list(ids))})
+        for row in db.execute(sql, {**bound(scope, now_ms, only), "ids": json.dumps(list(ids))})
     }
 
 

@@ -16,13 +16,16 @@ class Database(Protocol):
 EVENT_TABLES = {
     "event_words": (
         "create virtual table event_words using fts5"
-        " (excerpt, content='events', content_rowid='id', tokenize='porter unicode61')"
+        " (excerpt, scope, content='event_texts', content_rowid='id', tokenize='porter unicode61')"
     ),
     "event_trigrams": (
         "create virtual table event_trigrams using fts5"
         " (narrow, content='events', content_rowid='id', tokenize='trigram')"
     ),
 }
+
+IN_SCOPE = "inscope"
+"""With the scope's id it is the word that stands in the column `scope` of `event_words`: see the view `event_texts`."""
 
 MEMORY_TABLES = {
     "memory_words": "create virtual table memory_words using fts5 (key, value, tags, tokenize='porter unicode61')",

@@ -8,8 +8,8 @@ from typing import Any
 
 from recorder.errors import Conflict, NotFound
 from recorder.models import Project
-from recorder.store import tombstones
-from recorder.store.db import Connection, has_vec, transaction
+from recorder.store import tombstones, vectors
+from recorder.store.db import Connection, transaction
 
 _COLUMNS = "id, identity, root, name"
 _PREFIXES = ("remote:", "root:", "path:")
@@ -281,8 +281,7 @@ def _readdress(db: Connection, old: str, new: str) -> None:
 
 
 def rescope_vectors(db: Connection, memory_id: int | None = None) -> None:
-    """Let vectors follow what they belong to: all, or those of one memory. Their index carries the scope itself;
-    without sqlite-vec it stays behind until it is rebuilt, and search checks the rows besides."""
+    """Let vectors follow what they belong to: all, or those of one memory."""
     now = "coalesce(e.scope_id, m.scope_id)"
     of = "b.owner = 'memory' and b.owner_id in (select id from memory_versions where memory_id = ?1)"
     moved = list(
@@ -295,11 +294,7 @@ def rescope_vectors(db: Connection, memory_id: int | None = None) -> None:
             () if memory_id is None else (memory_id,),
         )
     )
-    indexed = db.execute("select 1 from sqlite_schema where name = 'vec_items'").fetchone() and has_vec(db)
-    for row, scope in moved:
-        db.execute("update embeddings set scope_id = ? where id = ?", (scope, row))
-        if indexed:
-            db.execute("update vec_items set scope = ? where rowid = ?", (scope or 0, row))
+    vectors.move(db, moved)
 
 
 @contextmanager

@@ -241,3 +241,15 @@ def resume(db: Connection, project_id: str | None, now_ms: int) -> None:
 def _session(row: tuple[Any, ...]) -> Session:
     names = COLUMNS.replace("\n", " ").split(", ")
     return Session(**(dict(zip(names, row, strict=True)) | {"off": bool(row[10])}))
+
+
+def places(db: Connection, events: Mapping[int, tuple[str | None, int]]) -> dict[int, float]:
+    """Event → where it stands in its session, 0 its beginning and 1 its end, of (session, time) each."""
+    ids = json.dumps(sorted({session_id for session_id, _ in events.values() if session_id is not None}))
+    sql = "select id, started_ms, last_ms from sessions where id in (select value from json_each(?))"
+    spans = {session_id: (from_ms, to_ms) for session_id, from_ms, to_ms in db.execute(sql, (ids,))}
+    found = {}
+    for event_id, (session_id, at_ms) in events.items():
+        from_ms, to_ms = spans.get(session_id or "", (at_ms, at_ms))
+        found[event_id] = min(max((at_ms - from_ms) / (to_ms - from_ms), 0.0), 1.0) if to_ms > from_ms else 0.5
+    return found

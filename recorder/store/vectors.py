@@ -1,19 +1,21 @@
-"""Vectors of events and memories: rows of `embeddings` are the truth, `vec_items` is an index over them."""
+"""Vectors of events and memories: rows of `embeddings` are the truth, the index over them can be made anew."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from recorder.errors import StoreError
 from recorder.models import EventKind, PromptClass, Scope
+from recorder.store import vector_index
 from recorder.store.db import Connection, has_vec, transaction
 from recorder.store.events import decode
 
 DIMENSION = 384
-MOST_K = 4096
-"""vec0 refuses more (https://alexgarcia.xyz/sqlite-vec/features/knn.html)."""
+WINDOWS = 4
+"""So many windows are looked for where one event is wanted: it may have up to eight."""
 OWNERS: Mapping[str, int] = {"event": 0, "memory": 1}
 TOOL_CHARS = 1000
 ROLES: Mapping[str, str] = {EventKind.PROMPT: "user", EventKind.ASSISTANT: "assistant", EventKind.TOOL_CALL: "tool"}
@@ -24,8 +26,9 @@ HOLES_KEPT = 4096
 STALE = 2**40
 """Holes of an index that lost rows while sqlite-vec was away: always more than may be kept."""
 
-# Which model the index holds, and how many of its places are empty: vec0 fills no hole a delete leaves.
+# Which model the index holds, and how many of its places are empty: no hole that a delete leaves in a block is filled.
 _STATE = "vector_index"
+_PUT_OFF = "vectors_put_off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,33 @@ def waiting(db: Connection) -> int:
     return int(_first(db, "select count(*) from embed_queue") or 0)
 
 
+def model(db: Connection) -> str | None:
+    """The model whose vectors are searched; None before there is one."""
+    return _state(db)[0]
+
+
+def put_off(db: Connection) -> int:
+    """How many of the oldest were taken off a queue that had become too long, and wait until it is short again."""
+    return int(_first(db, f"select value from counters where name = '{_PUT_OFF}'") or 0)
+
+
+def bound_queue(db: Connection, most: int) -> None:
+    """Let the queue hold at most so many, the newest; and once it is empty, the newest of those that were put off."""
+    length = waiting(db)
+    if length > most:
+        with transaction(db):
+            db.execute(
+                "delete from embed_queue where (owner, owner_id) in"
+                " (select owner, owner_id from embed_queue order by at_ms limit ?)",
+                (length - most,),
+            )
+            _count_put_off(db, put_off(db) + length - most)
+    elif not length and put_off(db):
+        with transaction(db):
+            _queue_missing(db, most)
+            _count_put_off(db, 0 if waiting(db) < most else max(put_off(db) - most, 1))
+
+
 def known(db: Connection, scope_id: int | None, model: str, hashes: Iterable[str]) -> dict[str, bytes]:
     """Content hash → vector, of texts this model has embedded in this very scope before."""
     asked = list(dict.fromkeys(hashes))
@@ -98,8 +128,8 @@ def store(db: Connection, owner: str, owner_id: int, model: str, windows: Sequen
                 " values (?, ?, ?, ?, ?, ?, ?)",
                 (owner, owner_id, number, scope_id, model, content_hash, vector),
             )
-            if _indexed(db) and len(vector) == _dimension(db):
-                _index(db, db.last_insert_rowid(), owner, scope_id, vector)
+            if vector_index.usable(db) and len(vector) == vector_index.dimension(db):
+                vector_index.add(db, scope_id or 0, OWNERS[owner], [db.last_insert_rowid()])
     return True
 
 
@@ -117,12 +147,37 @@ def postpone(db: Connection, owner: str, owner_id: int) -> None:
 
 def drop_owner(db: Connection, owner: str, ids: Iterable[int]) -> None:
     """Let go of the vectors of these owners, and of their wish for one. Runs inside the caller's transaction."""
+    gone: dict[int, list[int]] = {}
     for owner_id in ids:
         db.execute("delete from embed_queue where owner = ? and owner_id = ?", (owner, owner_id))
-        rows = list(
-            db.execute("delete from embeddings where owner = ? and owner_id = ? returning id", (owner, owner_id))
+        for row_id, scope_id in db.execute(
+            "delete from embeddings where owner = ? and owner_id = ? returning id, scope_id", (owner, owner_id)
+        ):
+            gone.setdefault(scope_id or 0, []).append(row_id)
+    if gone and (note := _index_to_change(db)):
+        model, holes = note
+        left = sum(vector_index.remove(db, scope, OWNERS[owner], row_ids) for scope, row_ids in gone.items())
+        _note(db, model, holes + left)
+
+
+def move(db: Connection, rows: Sequence[tuple[int, int | None]]) -> None:
+    """Let these (`embeddings.id`, scope it belongs to now) follow. Runs inside the caller's transaction."""
+    note = _index_to_change(db) if rows else None
+    leaving: dict[tuple[int, int], list[int]] = {}
+    coming: dict[tuple[int, int], list[int]] = {}
+    for row_id, scope_id in rows:
+        ((owner, before, size),) = db.execute(
+            "select owner, scope_id, length(vector) from embeddings where id = ?", (row_id,)
         )
-        _unindex(db, [row[0] for row in rows])
+        db.execute("update embeddings set scope_id = ? where id = ?", (scope_id, row_id))
+        leaving.setdefault((before or 0, OWNERS[owner]), []).append(row_id)
+        if note and size == vector_index.dimension(db):
+            coming.setdefault((scope_id or 0, OWNERS[owner]), []).append(row_id)
+    if note:
+        holes = sum(vector_index.remove(db, *of, row_ids) for of, row_ids in leaving.items())
+        for of, row_ids in coming.items():
+            vector_index.add(db, *of, row_ids)
+        _note(db, note[0], note[1] + holes)
 
 
 def adopt(db: Connection, model: str, dimension: int = DIMENSION) -> bool:
@@ -131,7 +186,7 @@ def adopt(db: Connection, model: str, dimension: int = DIMENSION) -> bool:
     Rows of other models stay until theirs are made anew, but are found no more; their owners are queued.
     """
     held, holes = _state(db)
-    sound = not has_vec(db) or (_indexed(db) and _dimension(db) == dimension)
+    sound = not has_vec(db) or vector_index.dimension(db) == dimension
     if held == model and sound and holes <= HOLES_KEPT:
         return False
     if held == model and sound and holes < STALE and holes <= _count(db) // 2:
@@ -146,7 +201,8 @@ def adopt(db: Connection, model: str, dimension: int = DIMENSION) -> bool:
             " where b.model <> ? on conflict do nothing",
             (model,),
         )
-        _make_index(db, model, dimension)
+        if has_vec(db):
+            vector_index.make(db, dimension, model)
     return True
 
 
@@ -159,25 +215,40 @@ def rebuild(db: Connection) -> int:
     with transaction(db):
         model, _ = _state(db)
         _note(db, model, 0)
-        _make_index(db, model, _dimension(db) or DIMENSION)
-    return int(_first(db, "select count(*) from vec_items") or 0)
+        vector_index.make(db, vector_index.dimension(db) or DIMENSION, model)
+    return vector_index.count(db)
 
 
 def requeue_missing(db: Connection) -> int:
     """Ask again for every vector that should be there and is not; how many wait now."""
-    kinds = ", ".join(f"'{kind}'" for kind in ROLES)
     with transaction(db):
-        db.execute(
-            "insert into embed_queue (owner, owner_id, at_ms)"
-            f" select 'event', e.id, e.at_ms from events e where e.excerpt <> '' and e.kind in ({kinds})"
-            # The vector of a body that was let go went with it.
-            " and e.scope_id is not null and e.codec <> 'gone'"
-            " and not exists (select 1 from embeddings b where b.owner = 'event' and b.owner_id = e.id)"
-            " union all select 'memory', v.id, v.recorded_ms from memory_versions v"
-            " where not exists (select 1 from embeddings b where b.owner = 'memory' and b.owner_id = v.id)"
-            " on conflict do nothing"
-        )
+        _queue_missing(db, -1)
     return waiting(db)
+
+
+def _queue_missing(db: Connection, limit: int) -> None:
+    """Queue the newest that should have a vector and have none; all of them with -1."""
+    kinds = ", ".join(f"'{kind}'" for kind in ROLES)
+    db.execute(
+        "insert into embed_queue (owner, owner_id, at_ms)"
+        " select * from (select 'event', e.id, e.at_ms as at_ms from events e"
+        f" where e.excerpt <> '' and e.kind in ({kinds})"
+        " and (e.class is null or e.class not in (select value from json_each(?)))"
+        # The vector of a body that was let go went with it.
+        " and e.scope_id is not null and e.codec <> 'gone'"
+        " and not exists (select 1 from embeddings b where b.owner = 'event' and b.owner_id = e.id)"
+        " union all select 'memory', v.id, v.recorded_ms from memory_versions v"
+        " where not exists (select 1 from embeddings b where b.owner = 'memory' and b.owner_id = v.id)"
+        " order by at_ms desc limit ?) where true on conflict do nothing",
+        (json.dumps(NOT_SAID), limit),
+    )
+
+
+def _count_put_off(db: Connection, number: int) -> None:
+    db.execute(
+        "insert into counters (name, value) values (?, ?) on conflict (name) do update set value = excluded.value",
+        (_PUT_OFF, number),
+    )
 
 
 def search(db: Connection, scope: Scope, vector: bytes, k: int, *, model: str | None = None) -> list[Near]:
@@ -189,13 +260,14 @@ def search(db: Connection, scope: Scope, vector: bytes, k: int, *, model: str | 
     Raises: StoreError when vectors cannot be searched; that is not the same as nothing found.
     """
     _need_vec(db)
-    if not _indexed(db):
+    dimension = vector_index.dimension(db)
+    if dimension is None:
         if _first(db, "select 1 from embeddings limit 1"):
             raise StoreError("the vector index is not there: run `recorder reindex`")
         return []
-    if len(vector) != _dimension(db):
+    if len(vector) != dimension:
         raise StoreError(
-            f"a vector of {len(vector)} dimensions does not compare with the {_dimension(db)} of the index:"
+            f"a vector of {len(vector)} dimensions does not compare with the {dimension} of the index:"
             " a new model is being taken into use, try again later"
         )
     marks = ", ".join("?" * len(scope.names))
@@ -207,16 +279,15 @@ def search(db: Connection, scope: Scope, vector: bytes, k: int, *, model: str | 
 def _nearest(
     db: Connection, owner: str, scope_ids: Sequence[int], vector: bytes, k: int, model: str | None
 ) -> list[Near]:
+    candidates = vector_index.candidates(db, scope_ids, OWNERS[owner], vector, WINDOWS * k)
     marks = ", ".join("?" * len(scope_ids))
-    # An event has up to eight windows, so more are asked for than wanted. Materialized: the search comes first, the
-    # join only reads; joined rows are checked once more, for the index is derived.
+    # The index is derived: what a row says of itself counts, and is compared anew.
     rows = db.execute(
-        "with near as materialized (select rowid, distance from vec_items"
-        f" where embedding match vec_int8(?) and k = ? and owner = ? and scope in ({marks}))"
-        " select b.owner_id, max(1.0 - n.distance) from near n join embeddings b on b.id = n.rowid"
-        f" where b.owner = ? and b.scope_id in ({marks}) and (? is null or b.model = ?)"
+        "select b.owner_id, max(1.0 - vec_distance_cosine(vec_int8(b.vector), vec_int8(?)))"
+        " from json_each(?) c cross join embeddings b on b.id = c.value"
+        f" where b.owner = ? and b.scope_id in ({marks}) and (? is null or b.model = ?) and length(b.vector) = ?"
         " group by b.owner_id order by 2 desc, 1 limit ?",
-        (vector, min(MOST_K, 4 * k), OWNERS[owner], *scope_ids, owner, *scope_ids, model, model, k),
+        (vector, json.dumps(candidates), owner, *scope_ids, model, model, len(vector), k),
     )
     return [Near(owner, owner_id, similarity) for owner_id, similarity in rows]
 
@@ -262,49 +333,13 @@ def _need_vec(db: Connection) -> None:
         raise StoreError("sqlite-vec cannot be loaded here, so vectors cannot be searched: run `recorder doctor`")
 
 
-def _indexed(db: Connection) -> bool:
-    return has_vec(db) and _dimension(db) is not None
-
-
-def _dimension(db: Connection) -> int | None:
-    """What the index was made for; None when there is none."""
-    sql = _first(db, "select sql from sqlite_schema where name = 'vec_items'")
-    return int(sql.split("int8[")[1].split("]")[0]) if sql else None
-
-
-def _make_index(db: Connection, model: str | None, dimension: int) -> None:
-    if not has_vec(db):
-        return
-    db.execute("drop table if exists vec_items")
-    db.execute(
-        f"create virtual table vec_items using vec0(embedding int8[{int(dimension)}] distance_metric=cosine,"
-        " scope integer, owner integer)"
-    )
-    db.execute(
-        "insert into vec_items (rowid, embedding, scope, owner)"
-        " select id, vec_int8(vector), coalesce(scope_id, 0), case owner when 'memory' then 1 else 0 end"
-        " from embeddings where (?1 is null or model = ?1) and length(vector) = ?2",
-        (model, dimension),
-    )
-
-
-def _index(db: Connection, row_id: int, owner: str, scope_id: int | None, vector: bytes) -> None:
-    # Scope 0 is nobody's: what no project could be found for is in no scope.
-    db.execute(
-        "insert into vec_items (rowid, embedding, scope, owner) values (?, vec_int8(?), ?, ?)",
-        (row_id, vector, scope_id or 0, OWNERS[owner]),
-    )
-
-
-def _unindex(db: Connection, row_ids: Sequence[int]) -> None:
-    if not row_ids:
-        return
+def _index_to_change(db: Connection) -> tuple[str | None, int] | None:
+    """The state of an index that can be changed now. One that cannot is marked as behind its rows."""
     model, holes = _state(db)
-    if _indexed(db):
-        db.executemany("delete from vec_items where rowid = ?", [(row_id,) for row_id in row_ids])
-        _note(db, model, holes + len(row_ids))
-    else:
-        _note(db, model, STALE)
+    if vector_index.usable(db):
+        return model, holes
+    _note(db, model, STALE)
+    return None
 
 
 def _state(db: Connection) -> tuple[str | None, int]:

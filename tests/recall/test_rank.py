@@ -72,7 +72,7 @@ def test_no_more_than_k_come_back(db: store.Connection) -> None:
 def test_after_three_of_one_session_the_best_of_another_goes_first(db: store.Connection) -> None:
     for n in range(8):
         add_event(db, A, f"walnut cake recipe {n}", session="long")
-    lone = add_event(db, A, "walnut cake, once more", session="short")
+    lone = add_event(db, A, "walnut cake recipe, and other things that were talked about at table", session="short")
     answer = ask(db, "walnut cake recipe", k=5)
     assert [hit.session_id for hit in answer.hits[:3]] == ["long"] * 3
     assert answer.hits[3].id == f"e{lone}"

@@ -6,11 +6,16 @@ import json
 import os
 from pathlib import Path
 
-from recorder.store import indexes
+from recorder.store import events, indexes
 from recorder.store.db import Connection, connect_copy, migrations
 
 NUMBERS = [number for number, _ in migrations()]
 T0 = 1_780_000_000_000
+WITH_SCOPE_WORDS = 5
+WORDS_WITHOUT_SCOPE = (
+    "create virtual table event_words using fts5"
+    " (excerpt, content='events', content_rowid='id', tokenize='porter unicode61')"
+)
 
 
 def filled(path: Path, schema: int) -> Connection:
@@ -23,7 +28,13 @@ def filled(path: Path, schema: int) -> Connection:
         if number <= schema:
             db.execute(sql)
             db.pragma("user_version", number)
-    indexes.assert_shapes(db)
+    if schema < WITH_SCOPE_WORDS:
+        db.execute(WORDS_WITHOUT_SCOPE)
+        db.execute(indexes.EVENT_TABLES["event_trigrams"])
+        for sql in indexes.MEMORY_TABLES.values():
+            db.execute(sql)
+    else:
+        indexes.assert_shapes(db)
     _fill(db)
     if schema >= 4:  # whose code says so itself
         db.execute("update memories set state = 'deleted' where deleted_ms is not null")
@@ -118,7 +129,10 @@ def _fill(db: Connection) -> None:
     ):
         for row in rows:
             db.execute(sql, row)
-    db.execute("insert into event_words (rowid, excerpt) select id, excerpt from events")
-    db.execute("insert into event_trigrams (rowid, narrow) select id, narrow from events")
+    if db.pragma("user_version") < WITH_SCOPE_WORDS:
+        db.execute("insert into event_words (rowid, excerpt) select id, excerpt from events")
+        db.execute("insert into event_trigrams (rowid, narrow) select id, narrow from events")
+    else:
+        events.index(db, 0)
     for name in indexes.MEMORY_TABLES:
         indexes.fill_memories(db, name)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorder import gate
 from recorder.models import Channel, Scope
 from recorder.store import db as store
-from recorder.store import search, vectors
+from recorder.store import projects, search, vectors
 from recorder.store.search import Found, Only
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
@@ -56,6 +56,14 @@ HOSTILE = [
     "word " * 5000,
     "ß İ ŉ",
     "NOT OR AND NOT",
+    r"^(\w+)\s*=\s*(.*?)$",
+    "{excerpt scope} : x",
+    "語",
+    "記憶",
+    "語" * 5000,
+    "x" * 100_000,
+    '"' * 100_000,
+    "a.b/c-" * 17_000,
 ]
 
 
@@ -140,6 +148,21 @@ def test_an_event_of_no_project_is_nobodys(db: store.Connection) -> None:
     event = add_event(db, A, "orphan text")
     db.execute("update events set scope_id = null where id = ?", (event,))
     assert found(search.words, db, A, "orphan") == []
+
+
+def test_an_event_is_found_where_it_went_and_no_more_where_it_was(db: store.Connection) -> None:
+    event_id = add_event(db, A, "a moving parser")
+    db.execute("update events set scope_id = ? where id = ?", (projects.scope_id(db, str(B.project_id)), event_id))
+    assert search.words(db, A, "parser", 10, now_ms=NOW_MS) == []
+    assert [row.id for row in search.words(db, B, "parser", 10, now_ms=NOW_MS)] == [event_id]
+    db.execute("insert into event_words (event_words, rank) values ('integrity-check', 1)")
+
+
+def test_the_word_for_a_scope_is_no_way_into_it(db: store.Connection) -> None:
+    add_event(db, A, "private to a")
+    of_a = projects.scope_id(db, str(A.project_id))
+    for asked in (f"inscope{of_a}", f'inscope{of_a} OR "private"', f"scope : inscope{of_a} private"):
+        assert search.words(db, B, asked, 10, now_ms=NOW_MS) == []
 
 
 def test_nine_hundred_better_matches_of_another_project_do_not_starve_ten_of_ours(db: store.Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from recorder.errors import StoreError
 from recorder.models import EventKind, Scope
 from recorder.store import db as store
-from recorder.store import projects, vectors
+from recorder.store import projects, vector_index, vectors
+from recorder.store.vector_index import BLOCK_ROWS
 from recorder.store.vectors import DIMENSION, Near
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
@@ -193,21 +195,139 @@ def test_a_model_of_another_dimension_gets_an_index_of_its_own(db: store.Connect
     assert ids(vectors.search(db, A, b"\x05" * 768, 5)) == [("event", event_id)]
 
 
+def many(db: store.Connection, scope: Scope, rows: int, dice: random.Random) -> dict[int, bytes]:
+    """As many rows, by the ids of their owners, put there and indexed at once."""
+    scope_id = projects.scope_id(db, str(scope.project_id))
+    made = {100_000 + n: near_one_of_few(dice) for n in range(rows)}
+    db.executemany(
+        "insert into embeddings (owner, owner_id, window, scope_id, model, content_hash, vector)"
+        " values ('event', ?, 0, ?, ?, '', ?)",
+        [(owner_id, scope_id, MODEL, vector) for owner_id, vector in made.items()],
+    )
+    vectors.rebuild(db)
+    return made
+
+
+SUBJECTS = [[byte % 160 - 80 for byte in random.Random(n).randbytes(DIMENSION)] for n in range(40)]
+
+
+def near_one_of_few(dice: random.Random) -> bytes:
+    """A vector like those of texts: of some subject, and each a little different."""
+    return bytes(
+        (part + noise % 80 - 40) % 256 for part, noise in zip(dice.choice(SUBJECTS), dice.randbytes(DIMENSION))
+    )
+
+
+def cosine(left: bytes, right: bytes) -> float:
+    a, b = ([byte - 256 if byte > 127 else byte for byte in vector] for vector in (left, right))
+    return sum(x * y for x, y in zip(a, b, strict=True)) / (math.hypot(*a) * math.hypot(*b))
+
+
+def test_a_scope_of_many_rows_finds_nearly_all_that_comparing_with_each_would(db: store.Connection) -> None:
+    dice = random.Random(5)
+    made = many(db, A, 9_000, dice)
+    hits = 0
+    for _ in range(5):
+        question = near_one_of_few(dice)
+        best = sorted(made, key=lambda owner_id: -cosine(made[owner_id], question))[:10]
+        found = vectors.search(db, A, question, 10)
+        assert [near.similarity for near in found] == sorted((near.similarity for near in found), reverse=True)
+        assert found[0].similarity == pytest.approx(cosine(made[found[0].owner_id], question), abs=1e-5)
+        hits += len({near.owner_id for near in found} & set(best))
+    assert hits >= 0.97 * 50
+
+
+def test_rows_that_come_one_by_one_are_found_like_those_of_a_rebuilt_index(db: store.Connection) -> None:
+    dice = random.Random(6)
+    many(db, A, BLOCK_ROWS - 4, dice)
+    for n in range(6):  # the last of them closes a block
+        embedded(db, A, f"e{n}", near_one_of_few(dice))
+    questions = [near_one_of_few(dice) for _ in range(5)]
+    before = [vectors.search(db, A, question, 10) for question in questions]
+    assert list(db.execute("select count(*) from vec_blocks")) == [(1,)]
+    assert vectors.rebuild(db) == BLOCK_ROWS + 2
+    assert [vectors.search(db, A, question, 10) for question in questions] == before
+
+
+def test_ten_rows_of_a_scope_are_found_beside_five_thousand_of_another(db: store.Connection) -> None:
+    dice = random.Random(7)
+    many(db, A, 5_000, dice)
+    mine = [embedded(db, B, f"b{n}", near_one_of_few(dice)) for n in range(10)]
+    assert {near.owner_id for near in vectors.search(db, B, near_one_of_few(dice), 10)} == set(mine)
+
+
+def test_rows_that_are_all_alike_are_no_more_than_were_asked_for(db: store.Connection) -> None:
+    scope_id = projects.scope_id(db, str(A.project_id))
+    db.executemany(
+        "insert into embeddings (owner, owner_id, window, scope_id, model, content_hash, vector)"
+        " values ('event', ?, 0, ?, ?, '', ?)",
+        [(n, scope_id, MODEL, towards(1)) for n in range(1, 2 * BLOCK_ROWS + 1)],
+    )
+    vectors.rebuild(db)
+    assert len(vectors.search(db, A, towards(1), 10)) == 10
+    assert len(vector_index.candidates(db, [scope_id], 0, towards(1), 10)) == vector_index.LEAST_CANDIDATES
+
+
+def test_a_vector_that_is_dropped_leaves_no_sign_in_its_block(db: store.Connection) -> None:
+    dice = random.Random(8)
+    made = many(db, A, BLOCK_ROWS, dice)
+    gone = dice.sample(sorted(made), 40)
+    with store.transaction(db):
+        vectors.drop_owner(db, "event", gone)
+    (after,) = db.execute("select codes, ids from vec_blocks")
+    # Of the block a fresh one is made with zeroes where the dropped ones were: no bit differs.
+    for place, owner_id in enumerate(sorted(made)):
+        bits = [after[0][n * BLOCK_ROWS // 8 + place // 8] >> place % 8 & 1 for n in range(DIMENSION)]
+        expected = [0] * DIMENSION if owner_id in gone else [int(byte < 128) for byte in made[owner_id]]
+        assert bits == expected
+    assert after[1].count(bytes(8)) >= 40
+    for owner_id in gone[:5]:
+        found = vectors.search(db, A, made[owner_id], 10)
+        assert len(found) == 10 and owner_id not in {near.owner_id for near in found}
+
+
+def test_a_block_whose_rows_are_all_gone_is_gone(db: store.Connection) -> None:
+    made = many(db, A, BLOCK_ROWS, random.Random(8))
+    with store.transaction(db):
+        vectors.drop_owner(db, "event", sorted(made))
+    assert list(db.execute("select count(*) from vec_blocks")) == [(0,)]
+    assert vectors.search(db, A, towards(1), 10) == []
+
+
+def test_vectors_go_along_when_their_project_is_merged_into_another(db: store.Connection) -> None:
+    dice = random.Random(9)
+    made = many(db, A, BLOCK_ROWS + 10, dice)
+    ours = embedded(db, B, "ours", near_one_of_few(dice))
+    scope_id = projects.scope_id(db, str(B.project_id))
+    question = made[100_003]
+    before = ids(vectors.search(db, A, question, 5))
+    with store.transaction(db):
+        vectors.move(
+            db, [(row[0], scope_id) for row in db.execute("select id from embeddings where owner_id <> ?", (ours,))]
+        )
+    assert vectors.search(db, A, question, 5) == []
+    assert ids(vectors.search(db, B, question, 5)) == before
+
+
+def test_an_index_of_another_shape_is_an_error_until_it_is_made_anew(db: store.Connection) -> None:
+    event_id = embedded(db, A, "one", towards(1))
+    db.execute("drop table vec_items")
+    db.execute("create virtual table vec_items using vec0(embedding int8[384] distance_metric=cosine, scope integer)")
+    with pytest.raises(StoreError, match="reindex"):
+        vectors.search(db, A, towards(1), 5)
+    assert vectors.adopt(db, MODEL)
+    assert ids(vectors.search(db, A, towards(1), 5)) == [("event", event_id)]
+
+
 def test_an_index_of_mostly_holes_is_made_anew(db: store.Connection) -> None:
-    kept = embedded(db, A, "kept", towards(1))
-    for _ in range(3):
-        with store.transaction(db):
-            for n in range(1500):
-                db.execute(
-                    "insert into embeddings (owner, owner_id, window, scope_id, model, content_hash, vector)"
-                    " values ('event', 999, ?, 1, ?, '', ?)",
-                    (n, MODEL, towards(4)),
-                )
-        with store.transaction(db):
-            vectors.drop_owner(db, "event", [999])
+    made = many(db, A, 2 * BLOCK_ROWS, random.Random(3))
+    kept = sorted(made)[::100]
+    with store.transaction(db):
+        vectors.drop_owner(db, "event", [owner_id for owner_id in made if owner_id not in kept])
     assert vectors.adopt(db, MODEL)
     assert not vectors.adopt(db, MODEL)
-    assert ids(vectors.search(db, A, towards(1), 5)) == [("event", kept)]
+    assert list(db.execute("select count(*) from vec_blocks")) == [(0,)]
+    assert {near.owner_id for near in vectors.search(db, A, towards(1), 100)} == set(kept)
 
 
 def test_a_text_the_scope_has_a_vector_of_is_known_there_and_nowhere_else(db: store.Connection) -> None:
@@ -268,3 +388,21 @@ def test_what_never_got_a_vector_is_queued_again_on_request(db: store.Connection
     without = add_event(db, A, "has none")
     assert vectors.requeue_missing(db) == 1
     assert [item.owner_id for item in vectors.due(db, 5)] == [without]
+
+
+def test_a_queue_that_is_too_long_keeps_the_newest_and_the_others_come_when_those_are_done(
+    db: store.Connection,
+) -> None:
+    made = [add_event(db, A, f"event {n}", at_ms=NOW_MS + n) for n in range(7)]
+    for n, event_id in enumerate(made):
+        queue(db, "event", event_id, NOW_MS + n)
+    rounds = []
+    while vectors.waiting(db) or vectors.put_off(db):
+        vectors.bound_queue(db, 3)
+        assert vectors.waiting(db) <= 3
+        items = vectors.due(db, 10)
+        rounds.append([made.index(item.owner_id) for item in items])
+        for item in items:
+            vectors.store(db, item.owner, item.owner_id, MODEL, [(item.text, towards(1))])
+    assert [one for one in rounds if one] == [[6, 5, 4], [3, 2, 1], [0]]
+    assert len(vectors.search(db, A, towards(1), 10)) == 7

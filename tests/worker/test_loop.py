@@ -22,6 +22,7 @@ from recorder.errors import RetryLater, WorkerUnavailable
 from recorder.models import Job
 from recorder.store import events, health, jobs, sessions
 from recorder.store.db import Connection, connect, transaction
+from tests.built_model import MODELS, needs_model
 from tests.makers import T0, bash, hook_input, project_folder, prompt, stop
 from worker import held
 from worker.drain import Drain
@@ -441,3 +442,16 @@ def test_the_worker_takes_secrets_out_for_those_who_ask_and_nobody_needs_it_to(
     until(lambda: answers(config))
     assert redact([f"use {secret}", "nothing here"]) == alone
     assert secret not in alone[0] and alone[1] == "nothing here"
+
+
+@needs_model
+def test_the_start_of_a_session_has_the_model_loaded_before_the_first_question(
+    config: Config, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    config.home.mkdir(parents=True, exist_ok=True)
+    (config.home / "models").symlink_to(MODELS)
+    workers.append(start(config))
+    until(lambda: answers(config))
+    assert worker_socket.request(config.home, "status", timeout_s=5)["model_pid"] is None
+    drop(config, hook_input("SessionStart", source="startup"), "1.json")
+    until(lambda: worker_socket.request(config.home, "status", timeout_s=5)["model_pid"] is not None)

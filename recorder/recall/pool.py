@@ -1,0 +1,142 @@
+"""The rows one question is answered from: what the arms found, and what stands beside it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from recorder.errors import StoreError
+from recorder.models import Hit, Scope
+from recorder.recall import features
+from recorder.recall.features import Candidate
+from recorder.recall.question import Question, read
+from recorder.store import beside, search, sessions
+from recorder.store import hits as rows
+from recorder.store.db import Connection
+from recorder.store.search import Found, Only
+
+logger = logging.getLogger(__name__)
+
+MOST: Mapping[str, int] = {"words": 60, "trigram": 40, "vector": 24}
+"""Rows asked of each arm and type."""
+WITH_NEIGHBOURS = 40
+"""So many of the events found bring the two before and the two after them along: an answer need not repeat a word of
+its question."""
+REACH = 2
+
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Candidates with their features, and what became of each arm."""
+
+    question: Question
+    candidates: Sequence[Candidate]
+    features: Sequence[Mapping[str, float]]
+    arms: Mapping[str, str]
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether the vector arm had a say."""
+        return self.arms.get("vector") == "ok"
+
+
+def gather(
+    db: Connection, question: str, scope: Scope, *, vector: bytes | None, vector_status: str, now_ms: int, only: Only
+) -> Pool:
+    """What may answer the question.
+
+    Raises: StoreError when not one arm could look.
+    """
+    found, status = _ask(db, question, scope, vector, now_ms, only)
+    status.setdefault("vector", vector_status if vector_status != "ok" else "unavailable: no vector of the question")
+    if "ok" not in status.values():
+        raise StoreError(f"no arm of recall can look: {status}. Run `recorder doctor`")
+    asked = read(question)
+    best = _best_first(found)
+    context, beside_them = _context(db, scope, [row_id for type, row_id in best if type == "event"], now_ms, only)
+    events = rows.of_events(db, scope, beside_them, now_ms=now_ms, only=only)
+    memory_ids = [row_id for type, row_id in best if type == "memory"]
+    memories = rows.of_memories(db, scope, memory_ids, now_ms=now_ms, only=only)
+    known: dict[Key, Hit] = {("event", n): hit for n, hit in sorted(events.items())}
+    known |= {("memory", n): hit for n, hit in sorted(memories.items())}
+    places = sessions.places(db, {n: (hit.session_id, hit.occurred_ms) for n, hit in events.items()})
+    words, alike = _over_best(found.get("words", ())), _alike(db, known, vector, status)
+    candidates = [
+        Candidate(hit, words.get(key, 0.0), alike.get(key), *context.get(key, ((), ())), places.get(key[1], 0.5))
+        for key, hit in known.items()
+    ]
+    return Pool(asked, candidates, features.of(asked, candidates, _texts(db, events, candidates)), status)
+
+
+def _ask(
+    db: Connection, question: str, scope: Scope, vector: bytes | None, now_ms: int, only: Only
+) -> tuple[dict[str, list[Found]], dict[str, str]]:
+    arms: dict[str, Callable[[], list[Found]]] = {
+        "words": lambda: search.words(db, scope, question, MOST["words"], now_ms=now_ms, only=only),
+        "trigram": lambda: search.trigram(db, scope, question, MOST["trigram"], now_ms=now_ms, only=only),
+    }
+    if vector is not None:
+        asked = vector
+        arms["vector"] = lambda: search.vector(db, scope, asked, MOST["vector"], now_ms=now_ms, only=only)
+    found: dict[str, list[Found]] = {}
+    status: dict[str, str] = {}
+    for name, ask in arms.items():
+        try:
+            found[name] = ask()
+            status[name] = "ok"
+        except Exception as error:  # an arm may fail for reasons of its own; the others answer, and the answer says so
+            logger.warning("arm %s failed: %s", name, type(error).__name__)
+            status[name] = f"unavailable: {type(error).__name__}"
+    return found, status
+
+
+def _best_first(found: Mapping[str, Sequence[Found]]) -> list[Key]:
+    """What the arms found, that which most of them value most first."""
+    points: dict[Key, float] = {}
+    for arm in found.values():
+        for key, value in _over_best(arm).items():
+            points[key] = points.get(key, 0.0) + value
+    return sorted(points, key=lambda key: (-points[key], key))
+
+
+def _over_best(found: Iterable[Found]) -> dict[Key, float]:
+    """Scores over the best one of their type; what scores nothing counts a little."""
+    listed = list(found)
+    best = {type: max((row.score for row in listed if row.type == type), default=0.0) for type in ("event", "memory")}
+    return {(row.type, row.id): max(row.score / best[row.type], 0.01) if best[row.type] > 0 else 0.01 for row in listed}
+
+
+def _context(
+    db: Connection, scope: Scope, ids: Sequence[int], now_ms: int, only: Only
+) -> tuple[dict[Key, tuple[tuple[int, ...], tuple[int, ...]]], set[int]]:
+    """(before, after) of the events found and of their neighbours, and the ids of all that may be the answer."""
+    around = beside.beside(db, scope, ids, before=2 * REACH, after=REACH + 1, now_ms=now_ms, only=only)
+    context: dict[Key, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    pool = set(ids)
+    for number, event_id in enumerate(ids):
+        here = around.get(event_id, beside.Beside())
+        line = [*here.before[::-1], event_id, *here.after]
+        at = len(here.before)
+        context["event", event_id] = (here.before[:REACH], here.after[:1])
+        for n in range(max(at - REACH, 0), min(at + REACH + 1, len(line))) if number < WITH_NEIGHBOURS else ():
+            pool.add(line[n])
+            if line[n] not in around:
+                context.setdefault(
+                    ("event", line[n]), (tuple(line[max(n - REACH, 0) : n][::-1]), tuple(line[n + 1 : n + 2]))
+                )
+    return context, pool
+
+
+def _alike(db: Connection, known: Iterable[Key], vector: bytes | None, status: dict[str, str]) -> dict[Key, float]:
+    """How near the meaning of each is, where the vector arm could look."""
+    return search.likeness(db, known, vector) if vector is not None and status["vector"] == "ok" else {}
+
+
+def _texts(db: Connection, events: Mapping[int, Hit], candidates: Iterable[Candidate]) -> dict[int, str]:
+    """The texts of the events and of their neighbours, lower case."""
+    named = {n for one in candidates for n in (*one.before, *one.after)}
+    missing = beside.texts(db, named - events.keys())
+    return {n: text.lower() for n, text in missing.items()} | {n: hit.text.lower() for n, hit in events.items()}

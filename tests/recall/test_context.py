@@ -1,0 +1,107 @@
+"""What speaks for a row besides its own words, and when nothing found is an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recorder.models import EventKind, Recall, Scope
+from recorder.recall import fence, question, rank
+from recorder.store import db as store
+from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
+
+DAY_MS = 86_400_000
+NOTES = (
+    "the deploy to staging went through in the morning",
+    "we renamed the invoice module and its tests",
+    "coffee machine on the second floor is broken",
+    "upgrade of the linter to the newest release",
+    "the customer list is sorted by country",
+    "a flaky browser case was put in quarantine",
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[store.Connection]:
+    connection = opened(tmp_path)
+    for n, note in enumerate(NOTES):
+        add_event(connection, A, note, session=f"note{n}")
+    yield connection
+    connection.close()
+
+
+def ask(db: store.Connection, text: str, scope: Scope = A, **only: object) -> Recall:
+    return rank.recall(db, text, scope, k=10, vector=None, vector_status="turned off", now_ms=NOW_MS + 1, **only)  # type: ignore[arg-type]
+
+
+def ids(answer: Recall) -> list[str]:
+    return [hit.id for hit in answer.hits]
+
+
+def test_an_answer_that_repeats_no_word_of_its_question_is_found_beside_it(db: store.Connection) -> None:
+    add_event(db, A, "Which queue backend did we settle on for the importer?", session="talk")
+    said = add_event(db, A, "Huey, since Redis runs anyway.", kind=EventKind.ASSISTANT, session="talk")
+    add_event(db, A, "And now lunch.", session="talk")
+    assert f"e{said}" in ids(ask(db, "queue backend of the importer"))[:2]
+
+
+def test_what_stands_beside_a_hit_in_another_project_is_not_brought_along(db: store.Connection) -> None:
+    add_event(db, A, "Which queue backend for the importer?", session="shared")
+    other = add_event(db, B, "Huey, since Redis runs anyway.", kind=EventKind.ASSISTANT, session="shared")
+    assert f"e{other}" not in ids(ask(db, "queue backend of the importer"))
+
+
+def test_a_kind_that_was_not_asked_for_is_not_brought_along(db: store.Connection) -> None:
+    asked = add_event(db, A, "Which queue backend for the importer?", session="talk")
+    add_event(db, A, "Huey, since Redis runs anyway.", kind=EventKind.ASSISTANT, session="talk")
+    assert ids(ask(db, "queue backend of the importer", kinds=("prompt",)))[0] == f"e{asked}"
+    assert {hit.kind for hit in ask(db, "queue backend of the importer", kinds=("prompt",)).hits} == {"prompt"}
+
+
+def test_a_date_in_the_question_finds_what_was_said_that_day(db: store.Connection) -> None:
+    days = [
+        add_event(db, A, "worked on the parser again", session=f"d{n}", at_ms=NOW_MS - n * DAY_MS) for n in range(9)
+    ]
+    day = fence.day(NOW_MS - 4 * DAY_MS)
+    assert ids(ask(db, f"what was done on the parser on {day}?"))[0] == f"e{days[4]}"
+
+
+def test_an_irregular_form_finds_the_other(db: store.Connection) -> None:
+    event = add_event(db, A, "We chose trunk based development", session="s")
+    assert ids(ask(db, "which branching model did they choose"))[0] == f"e{event}"
+
+
+def test_the_label_of_a_row_counts_when_the_question_names_it(db: store.Connection) -> None:
+    add_event(db, A, "Ben: Ann likes the harbour at night", session="s1")
+    said = add_event(db, A, "Ann: the harbour at night is what I like", session="s2")
+    assert ids(ask(db, "what does Ann like about the harbour"))[0] == f"e{said}"
+
+
+def test_when_nothing_fits_there_are_no_hits_and_the_nearest_stand_apart(db: store.Connection) -> None:
+    answer = ask(db, "which certificate authority signs the firmware of the customer routers in Lisbon?")
+    assert answer.hits == ()
+    assert 0 < len(answer.misses) <= rank.MISSES
+
+
+def test_what_holds_the_whole_question_is_an_answer(db: store.Connection) -> None:
+    memory = add_memory(db, A, "command.deploy", "Deploy with make ship.")
+    assert ids(ask(db, "deploy"))[0] == f"m{memory.id}"
+    assert ask(db, "coffee machine broken").misses == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("on 8 May 2023", {("month", 5), ("year", 2023), ("day", 8)}),
+        ("on May 8, 2023", {("month", 5), ("year", 2023), ("day", 8)}),
+        ("since 2026-01-30", {("year", 2026), ("month", 1), ("day", 30)}),
+        ("the first week of August 2023", {("month", 8), ("year", 2023)}),
+        ("last Tuesday", {("weekday", 1)}),
+        ("may we use 3 of 40 workers", set()),
+        ("port 5173 or 20 seconds", set()),
+    ],
+)
+def test_dates_are_read_where_they_are_and_only_there(text: str, parts: set[tuple[str, int]]) -> None:
+    assert set(question.read(text).dates) == parts
