@@ -4,7 +4,7 @@ from recorder.canonical import canonical
 from recorder.gate.address import scope_of
 from recorder.gate.conflicts import consolidate, sweep
 from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
-from recorder.gate.drawn import DERIVED
+from recorder.gate.drawn import DERIVED, drawn_from
 from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
@@ -32,6 +32,7 @@ __all__ = [
     "carry_out",
     "consolidate",
     "delete",
+    "drawn_from",
     "finish_forgets",
     "forget",
     "forget_events",

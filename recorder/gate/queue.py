@@ -57,12 +57,12 @@ class Item:
     """How many others were proposed about the same memory before."""
 
 
-def waiting(db: Connection, scope: Scope | None, now_ms: int) -> list[Item]:
+def waiting(db: Connection, scope: Scope | None, now_ms: int, *, limit: int | None = None) -> list[Item]:
     """Everything that waits in the scope, or everywhere for a person: findings first, those about what is verified
     before the others, of one memory the newest alone; then memories, the oldest first; then what was refused lately
-    and what is being forgotten."""
+    and what is being forgotten. `limit`: about so many findings and memories are enough for a page."""
     found = _grouped(db, scope)
-    ids = findings.unverified(db, scope, limit=EVERYTHING)
+    ids = findings.unverified(db, scope, limit=EVERYTHING if limit is None else max(0, limit - len(found)))
     found += [_of_memory(db, memory) for start in range(0, len(ids), PAGE) for memory in _page(db, ids, start)]
     found += [_of_refusal(one) for one in findings.refusals(db, now_ms - REFUSED_WITHIN_MS, REFUSALS)]
     found += [

@@ -16,7 +16,7 @@ from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.queue import digest
 from recorder.models import Memory, Scope
 from recorder.recall import reached
-from recorder.store import findings, memories, policy, relations, tombstones
+from recorder.store import findings, memories, policy, tombstones
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
 from recorder.web.pages.memories import link_of, standing
@@ -272,7 +272,7 @@ def _of_restore(page: Frame, at: Memory) -> list[str]:
 
 
 def _of_reject(page: Frame, at: Memory) -> list[str]:
-    drawn = memories.get(page.db, relations.drawn_from(page.db, at.id, gate.DERIVED)[:500])
+    drawn = gate.drawn_from(page.db, at.id)[:500]
     scope = at.project_id or "your own namespace"
     return [
         *_told_now(page, at),
