@@ -232,9 +232,7 @@ def token(
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Make a new one; the old one opens nothing any more.")
     ] = False,
-    listed: Annotated[
-        bool, typer.Option("--list", help="List the tokens of projects.")
-    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the tokens of projects.")] = False,
     revoke: Annotated[int | None, typer.Option("--revoke", metavar="N", help="Let this one open nothing.")] = None,
     as_json: Json = False,
 ) -> None:
