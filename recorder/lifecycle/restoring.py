@@ -17,7 +17,7 @@ from recorder.gate.writer import audited
 from recorder.lifecycle import backup as backups
 from recorder.lifecycle.backup import Backup
 from recorder.models import Channel, Scope
-from recorder.store import carry, copies
+from recorder.store import carry, copies, tokens
 from recorder.store.db import DAMAGE, Connection, connect, connect_copy, rewrite, transaction
 
 logger = logging.getLogger(__name__)
@@ -179,6 +179,7 @@ def _decide_again(live: Connection, ready: Connection, chosen: Backup, now_ms: i
         again.update(carry.memories(live, ready, now_ms, same_line=whole))
         again.update(carry.erase_denied(ready, now_ms))
         carry.copies_noted(live, ready)
+        tokens.carry(live, ready)
         carry.forgets(live, ready)
         if whole:
             carry.audit(live, ready)

@@ -60,3 +60,11 @@ def revoke(db: Connection, token_id: int, now_ms: int) -> bool:
     """Let the token open nothing from now on. False when it opened nothing before."""
     db.execute("update tokens set revoked_ms = ? where id = ? and revoked_ms is null", (now_ms, token_id))
     return bool(db.changes())
+
+
+def carry(live: Connection, older: Connection) -> None:
+    """Let the older database that takes the place of the live one know the tokens of that one alone: what was revoked
+    since stays revoked. Runs inside the caller's transaction."""
+    older.execute("delete from tokens")
+    rows = live.execute(f"select {_COLUMNS} from tokens")
+    older.executemany(f"insert into tokens ({_COLUMNS}) values (?, ?, ?, ?, ?, ?)", rows)

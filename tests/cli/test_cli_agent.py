@@ -223,10 +223,10 @@ def test_the_page_that_is_up_is_named_to_claude_without_its_key(terminal: Termin
     by_claude = {"CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(terminal.project)}
     try:
         first = up("--detach", "--port", "0", **by_claude)
-        key = access.token(terminal.home)
-        assert "http://127.0.0.1:" in first and key not in first and SECRET not in first
-        assert key not in up("--no-open", **by_claude)
-        assert key in up("--no-open")
+        for said in (first, up("--no-open", **by_claude)):
+            assert "http://127.0.0.1:" in said and "once=" not in said and SECRET not in said
+        told = up("--no-open")
+        assert "/login?once=" in told and access.token(terminal.home) not in told
     finally:
         serve.down(terminal.home)
 

@@ -110,6 +110,17 @@ def test_tokens_are_minted_listed_and_revoked_at_the_terminal_and_kept_nowhere(
     assert json.loads(recorder(config, "token", "--list", "--json")) == []
 
 
+def test_a_revoked_token_stays_out_when_an_older_backup_is_restored(config: Config, own_home: Path) -> None:
+    folder = project_folder(own_home)
+    recorder(config, "token", "--project", str(folder))
+    (kept,) = json.loads(recorder(config, "token", "--list", "--json"))
+    backup = json.loads(recorder(config, "backup", "--json"))["path"]
+    recorder(config, "token", "--revoke", str(kept["id"]))
+    recorder(config, "token", "--project", str(folder), "--rights", "read")
+    recorder(config, "restore-backup", backup)
+    assert [one["rights"] for one in json.loads(recorder(config, "token", "--list", "--json"))] == ["read"]
+
+
 def recorder(config: Config, *words: str) -> str:
     environ = os.environ | {"RECORDER_HOME": str(config.home)}
     root = Path(__file__).resolve().parents[3]
