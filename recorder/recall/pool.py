@@ -36,6 +36,8 @@ class Pool:
     candidates: Sequence[Candidate]
     features: Sequence[Mapping[str, float]]
     arms: Mapping[str, str]
+    by_name: bool = False
+    """The question is nothing but a name (a path, an identifier, one word), and something holds it as it stands."""
 
     @property
     def by_meaning(self) -> bool:
@@ -64,11 +66,15 @@ def gather(
     known |= {("memory", n): hit for n, hit in sorted(memories.items())}
     places = sessions.places(db, {n: (hit.session_id, hit.occurred_ms) for n, hit in events.items()})
     words, alike = _over_best(found.get("words", ())), _alike(db, known, vector, status)
+    named = {(row.type, row.id) for row in found.get("trigram", ())} & known.keys()
+    by_name = search.is_name(question) and bool(named)
+    if by_name:
+        known = {key: hit for key, hit in known.items() if key in named}
     candidates = [
         Candidate(hit, words.get(key, 0.0), alike.get(key), *context.get(key, ((), ())), places.get(key[1], 0.5))
         for key, hit in known.items()
     ]
-    return Pool(asked, candidates, features.of(asked, candidates, _texts(db, events, candidates)), status)
+    return Pool(asked, candidates, features.of(asked, candidates, _texts(db, events, candidates)), status, by_name)
 
 
 def _ask(

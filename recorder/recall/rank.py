@@ -64,8 +64,8 @@ def scored(found: pool.Pool, weight: Mapping[str, float], most: int) -> list[Hit
 
 def is_answer(found: pool.Pool, bias: float, weight: Mapping[str, float]) -> bool:
     """Whether what was found is likely to hold an answer at all."""
-    if not found.candidates:
-        return False
+    if not found.candidates or found.by_name:
+        return bool(found.candidates)
     return bias + sum(weight[name] * value for name, value in evidence(found).items()) >= 0.0
 
 

@@ -130,6 +130,15 @@ def pieces(term: str) -> tuple[str, ...]:
     return tuple(term[n : n + 2] for n in range(len(term) - 1)) or (term,)
 
 
+def is_name(question: str) -> bool:
+    """Whether there is nothing in the question but names: who pastes a path wants what holds it."""
+    rest = plain(question)
+    found = names(question)
+    for name in sorted(found, key=len, reverse=True):
+        rest = rest.replace(name, " ")
+    return bool(found) and not _WORD.search(rest)
+
+
 def plain(text: str) -> str:
     """Text that SQLite can be given: no NUL, no lone surrogate, of bounded length."""
     return text[:LONGEST_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode()

@@ -119,8 +119,8 @@ def test_status_says_when_the_last_sync_was_and_what_it_did(
     assert numbers() == {"last_sync_ms": report.at_ms, **done}
     assert "last sync" in cli(config, "status").stdout
     with client(config) as asking:
-        page = asking.get("/", headers={"Authorization": f"Bearer {access.token(config.home)}"}).text
-    assert "1 files" in page and "238 pruned" in page
+        told = asking.get("/api/stats", headers={"Authorization": f"Bearer {access.token(config.home)}"}).json()
+    assert told["claude_memory"]["pruned"] == 238
 
 
 def test_the_doctor_notes_lines_claude_does_not_load_and_files_left_out(

@@ -105,3 +105,14 @@ def test_what_holds_the_whole_question_is_an_answer(db: store.Connection) -> Non
 )
 def test_dates_are_read_where_they_are_and_only_there(text: str, parts: set[tuple[str, int]]) -> None:
     assert set(question.read(text).dates) == parts
+
+
+@pytest.mark.parametrize("question", ["src/heron.py", "heron_port", "heron_port src/heron.py"])
+def test_who_pastes_a_name_gets_what_holds_it_however_little_else_speaks_for_it(
+    db: store.Connection, question: str
+) -> None:
+    for n in range(40):
+        add_event(db, A, f"a long and wordy talk about ducks {n} " * 8, session=f"s{n}", narrow=f"src/duck_{n}.py")
+    held = add_event(db, A, "Edit", narrow="src/heron.py heron_port")
+    assert ask(db, question).hits[0].id == f"e{held}"
+    assert ask(db, "src/stork.py").hits == ()
