@@ -52,7 +52,7 @@ def up(
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="In the background; return when it answers.")] = False,
 ) -> None:
-    """Run worker, API and status page in the foreground, or with --detach in the background."""
+    """Run worker, API and dashboard in the foreground, or with --detach in the background."""
     found = settings()
     wanted = found.web.port if port is None else port
     there = serve.running(found.home)

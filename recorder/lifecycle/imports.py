@@ -71,15 +71,22 @@ class Room:
 
 
 def take(
-    db: Connection, found: Read, *, skip: bool, actor: str, now_ms: int, redact: gate.Redact = gate.redact_here
+    db: Connection,
+    found: Read,
+    *,
+    skip: bool,
+    actor: str,
+    now_ms: int,
+    by_person: bool = True,
+    redact: gate.Redact = gate.redact_here,
 ) -> Summary:
     """Take the content in; `skip` leaves addresses alone at which something stands.
 
-    A file this home signed comes in as it was, and so does an intact one into a home that holds nothing yet. Any other
-    is somebody's word: its memories become candidates, its rejections and relations stay outside. Nothing that was
-    deleted, rejected or forgotten here comes back by it.
+    A file this home signed comes in as it was, and so does an intact one that a person takes into a home that holds
+    nothing yet. Any other is somebody's word: its memories become candidates, its rejections and relations stay
+    outside. Nothing that was deleted, rejected or forgotten here comes back by it.
     """
-    fresh = dump.is_fresh(db)
+    fresh = by_person and dump.is_fresh(db)
     own = found.intact and (fresh or is_ours(db, found.canonical, found.seal.signature))
     hidden: dict[str, set[str]] = {}
     for key, value in dump.hidden_values(db):

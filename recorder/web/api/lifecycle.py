@@ -49,7 +49,15 @@ def _imported(asked: Call, raw: bytes, skip: bool) -> dict[str, Any]:
     found = shape.read(raw, "the body")
     with asked.everywhere() as here:
         redact = redaction.by_worker(here.config.home)
-        summary = imports.take(here.db, found, skip=skip, actor=here.caller.actor, now_ms=here.now_ms, redact=redact)
+        summary = imports.take(
+            here.db,
+            found,
+            skip=skip,
+            actor=here.caller.actor,
+            now_ms=here.now_ms,
+            by_person=here.caller.is_person,
+            redact=redact,
+        )
     return asdict(summary)
 
 

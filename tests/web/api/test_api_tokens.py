@@ -13,8 +13,10 @@ from starlette.testclient import TestClient
 
 from recorder import gate
 from recorder.config import Config
-from recorder.models import Channel, MemoryKind, Origin, Proposal, Scope
-from recorder.store.db import Connection
+from recorder.lifecycle import export as exports
+from recorder.models import Channel, MemoryKind, Origin, Proposal, Scope, Trust
+from recorder.store import memories
+from recorder.store.db import Connection, connect
 from recorder.store.tokens import Rights
 from recorder.web import access, people, serve
 from recorder.web.app import make_app
@@ -198,3 +200,16 @@ def test_a_person_changes_nothing_without_what_the_pages_carry(client: TestClien
     assert client.post("/api/memory", json=body, headers={"Origin": BASE}).json()["error"]["code"] == "form"
     carried = {"X-Recorder-Form": form_token(client), "Origin": BASE}
     assert client.post("/api/memory", json=body, headers=carried).status_code == 201
+
+
+def test_a_token_takes_another_homes_export_as_anybodys_word_into_an_empty_home_too(
+    config: Config, own_home: Path, home: TestClient, db: Connection
+) -> None:
+    elsewhere = connect(own_home / "other" / "recorder.db")
+    tell(elsewhere, None, "pref.tea", "The team drinks tea")
+    exports.write(elsewhere, own_home / "export.json", project_id=None, now_ms=T0)
+    elsewhere.close()
+    answer = home.post("/api/memory/_import", json=json.loads((own_home / "export.json").read_text()))
+    assert answer.status_code == 200 and answer.json()["own"] is False
+    found = memories.find(db, "user", "pref.tea")
+    assert found is not None and found.trust is Trust.CANDIDATE
