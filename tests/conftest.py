@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder.config import Config
+from recorder.config import Config, Worker
 from recorder.store.db import Connection, connect
 
 
@@ -26,7 +26,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def config(own_home: Path) -> Config:
-    return Config(home=own_home / ".recorder")
+    # A worker inside the process of the tests finds all that they hold.
+    return Config(home=own_home / ".recorder", worker=Worker(max_rss_mb=100_000))
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def napping(found: Config) -> tuple[Loop, Naps]:
 
 @pytest.mark.parametrize("poll_s", ["0.25", "30"])
 def test_an_idle_worker_looks_again_after_poll_s(own_home: Path, poll_s: str) -> None:
-    loop, naps = napping(settings(own_home / ".recorder", worker_poll_s=poll_s))
+    loop, naps = napping(settings(own_home / ".recorder", worker_poll_s=poll_s, worker_max_rss_mb="100000"))
     loop.run()
     assert naps.asked == [float(poll_s)]
 

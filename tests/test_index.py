@@ -171,7 +171,7 @@ def test_a_vector_does_not_depend_on_its_batch(model: Model) -> None:
 def test_the_child_is_small_and_gives_way(model: Model) -> None:
     model.embed(["word " * 400] * 3, 60.0)
     assert model.pid is not None
-    assert os.getpriority(os.PRIO_PROCESS, model.pid) >= os.getpriority(os.PRIO_PROCESS, 0) + 5
+    assert os.getpriority(os.PRIO_PROCESS, model.pid) >= min(os.getpriority(os.PRIO_PROCESS, 0) + 5, 19)
     assert 0 < model.rss_mb <= 250
 
 
