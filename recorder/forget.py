@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from recorder import gate
 from recorder.config import Config
@@ -85,6 +86,18 @@ def unreached(db: Connection, config: Config, planned: gate.Plan) -> list[str]:
         if Path(path).exists() and not (what == "export" and _ours(config, path))
     ]
     return [*transcripts, *written, *ALWAYS]
+
+
+def preview(db: Connection, config: Config, planned: gate.Plan) -> dict[str, Any]:
+    """What would go, as JSON shows it: how much of what, the memories that go too, those that are hidden with them, and
+    what cannot be reached."""
+    return {
+        "action": "preview",
+        "reached": gate.reached(planned),
+        "also": [f"{one.namespace}/{one.key}" for one in planned.memories if one != planned.memory],
+        "suppressed": [f"{one.namespace}/{one.key}" for one in planned.derived],
+        "unreached": unreached(db, config, planned),
+    }
 
 
 def holding(paths: Iterable[Path], words: Words) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from recorder.config import Config, Worker
 from recorder.store.db import Connection, connect
+from tests.cli.terminal import Terminal, record
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +37,21 @@ def db(config: Config) -> Iterator[Connection]:
     connection = connect(config.db_path)
     yield connection
     connection.close()
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `home` and `project`, in which a session was recorded and distilled. Nobody writes into it."""
+    root = tmp_path_factory.mktemp("recorded")
+    record(root)
+    return root
+
+
+@pytest.fixture
+def terminal(
+    recorded: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Terminal:
+    """A person's terminal in the recorded project, over a copy of the recorded home."""
+    shutil.copytree(recorded / "home", own_home / ".recorder")
+    monkeypatch.chdir(recorded / "project")
+    return Terminal(own_home / ".recorder", recorded / "project", monkeypatch, capsys)

@@ -570,7 +570,7 @@ def test_an_export_of_this_home_loses_the_whole_memory_and_its_seal(
     db: Connection, config: Config, project: str, own_home: Path
 ) -> None:
     space = f"project.{project}"
-    gate.propose(db, given(project, "8080", key="port.vault", event=1, quote="word"), writer(project))
+    gate.propose(db, given(project, "zq81", key="port.vault", event=1, quote="word"), writer(project))
     gate.link(db, (space, KEY), (space, "fact.twin"), "explains", writer(project))
     (config.home / "exports").mkdir()
     path = config.home / "exports" / "1.json"
@@ -579,7 +579,7 @@ def test_an_export_of_this_home_loses_the_whole_memory_and_its_seal(
     read = shape.read(path.read_bytes(), path.name)
     assert [entry.key for entry in read.content.memories] == ["fact.twin"]
     assert not read.intact and read.content.relations == []
-    assert traces(config.home, [*PARTS, b"xxxx", b"8080", b"port.vault"]) == []
+    assert traces(config.home, [*PARTS, b"xxxx", b"zq81", b"port.vault"]) == []
     elsewhere = connect(own_home / "elsewhere" / "recorder.db")
     summary = imports.take(elsewhere, read, skip=False, actor="terminal", now_ms=T0 + 30)
     assert (summary.own, summary.counts) == (False, {"created": 1})

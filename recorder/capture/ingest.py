@@ -117,14 +117,14 @@ def store(
     """
     left_out: Counter[str] = Counter()
     resolver = _Resolver(db, config, now_ms, batch)
-    batch = _without_forgotten(db, batch, now_ms)
-    events_dated = dated([ready.event for ready in batch], now_ms)
-    placed = [
-        _Placed(ready, event, resolver.project_id(event, ready.cwd))
-        for ready, event in zip(batch, events_dated, strict=True)
-    ]
+    project_ids = [resolver.project_id(ready.event, ready.cwd) for ready in batch]
     with transaction(db):
-        closed_to = _closed_to(db, denials.forgotten(db, [item.event for item in placed], now_ms))
+        # Inside: what is forgotten between a look and the commit would come in.
+        batch = _without_forgotten(db, batch, now_ms)
+        found = dated([ready.event for ready in batch], now_ms)
+        placed = [_Placed(*one) for one in zip(batch, found, project_ids, strict=True)]
+        before = {name: sessions.get(db, name) for name in {event.session_id for event in found}}
+        closed_to = _closed_to(db, before, denials.forgotten(db, found, now_ms))
         scope_ids = {p: projects.scope_id(db, p) for p in {item.project_id for item in placed} if p is not None}
         kept: list[_Placed] = []
         for item in placed:
@@ -133,7 +133,7 @@ def store(
                 left_out[rule] += 1
                 continue
             kept.append(item)
-        _see_sessions(db, kept)
+        _see_sessions(db, kept, before)
         fresh = _store_all(db, kept, scope_ids, now_ms, run_id)
         _ask_for_jobs(db, fresh, now_ms, config, but_turn)
         if also is not None:
@@ -212,18 +212,16 @@ def dated(batch: Sequence[Event], now_ms: int) -> Sequence[Event]:
     return found
 
 
-def _closed_to(db: Connection, forgotten: Collection[str]) -> Callable[[_Placed], str | None]:
+def _closed_to(
+    db: Connection, before: Mapping[str, sessions.Session | None], forgotten: Collection[str]
+) -> Callable[[_Placed], str | None]:
     """The rule by which an event must not be taken in: its session was off, recording was paused, or it was
     forgotten."""
     spans = sessions.paused(db)
-    off: dict[str, bool] = {}
 
     def rule(item: _Placed) -> str | None:
-        session_id = item.event.session_id
-        if session_id not in off:
-            session = sessions.get(db, session_id)
-            off[session_id] = session is not None and session.off
-        if off[session_id]:
+        session = before[item.event.session_id]
+        if session is not None and session.off:
             return "off"
         for project_id, from_ms, until_ms in spans:
             if project_id not in (None, item.project_id):
@@ -235,7 +233,7 @@ def _closed_to(db: Connection, forgotten: Collection[str]) -> Callable[[_Placed]
     return rule
 
 
-def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
+def _see_sessions(db: Connection, batch: Iterable[_Placed], before: Mapping[str, sessions.Session | None]) -> None:
     by_session: dict[str, list[_Placed]] = {}
     for item in batch:
         by_session.setdefault(item.event.session_id, []).append(item)
@@ -243,7 +241,7 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
         of_events = [item.event for item in items]
         on_main = [event for event in of_events if event.agent_id is None]
         first = next((item for item in items if item.event.cwd), None)
-        before = sessions.get(db, session_id) if first is not None and first.project_id is not None else None
+        known = before[session_id]
         sessions.see(
             db,
             session_id,
@@ -256,7 +254,7 @@ def _see_sessions(db: Connection, batch: Iterable[_Placed]) -> None:
             branch=next((e.branch for e in reversed(of_events) if e.branch), None),
             hook_events=sum(event.source is Source.HOOK for event in of_events),
         )
-        if before is not None and before.first_cwd is None and first is not None and first.project_id is not None:
+        if known is not None and known.first_cwd is None and first is not None and first.project_id is not None:
             events.adopt(db, session_id, first.project_id, projects.scope_id(db, first.project_id), EMBEDDED)
         for event in of_events:
             # A title with a leaf names the session of that leaf, mostly another one (clients 1.0 to 2.1.22).

@@ -89,26 +89,16 @@ def _number(named: str) -> int:
 
 def _agreed(here: Desk, planned: gate.Plan, as_json: bool) -> bool:
     """Whether the person at the terminal says yes to what is shown; nobody is asked where nobody can answer."""
-    reached = gate.reached(planned)
-    left = forgetting.unreached(here.db, here.config, planned)
-    also = [f"{memory.namespace}/{memory.key}" for memory in planned.memories if memory != planned.memory]
+    found = forgetting.preview(here.db, here.config, planned)
     if as_json:
-        print_json(
-            {
-                "action": "preview",
-                "reached": reached,
-                "also": also,
-                "suppressed": [f"{memory.namespace}/{memory.key}" for memory in planned.derived],
-                "unreached": left,
-            }
-        )
+        print_json(found)
         return False
-    _show(reached)
-    for name in also:
+    _show(found["reached"])
+    for name in found["also"]:
         out.print(Text(f"  also {plain(name)}"))
-    for memory in planned.derived:
-        out.print(Text(f"  hidden {plain(memory.namespace)}/{plain(memory.key)}"))
-    _show_left(left)
+    for name in found["suppressed"]:
+        out.print(Text(f"  hidden {plain(name)}"))
+    _show_left(found["unreached"])
     if not sys.stdin.isatty():
         out.print("nothing was done: say --yes")
         return False

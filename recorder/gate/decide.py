@@ -27,7 +27,7 @@ from recorder.models import (
     StoredEvent,
     Trust,
 )
-from recorder.store import events, findings, memories, sessions
+from recorder.store import events, findings, memories, statements
 from recorder.store.db import Connection, attempt, transaction
 
 VALUE_LIMIT = 8_000
@@ -402,11 +402,8 @@ def statement(db: Connection, proposal: Proposal, writer: Writer, session_id: st
     """What somebody said to the gate, kept as an event, so that a memory can point at it."""
     said = proposal.value
     told = f"{writer.channel}:{writer.actor}:{writer.now_ms}:{said}"
-    session = session_id or "gate"
+    session = session_id or statements.SESSION
     key = f"g:{session}:{sha256(told.encode('utf-8', 'backslashreplace')).hexdigest()[:24]}"
-    known = events.id_of_key(db, key)
-    if known is not None:
-        return Evidence(known, said)
     event = Event(
         key=key,
         kind=EventKind.STATEMENT,
@@ -417,31 +414,8 @@ def statement(db: Connection, proposal: Proposal, writer: Writer, session_id: st
         ref=key,
     )
     project_id = writer.scope.project_id
-    sessions.see(
-        db,
-        session,
-        first_ms=writer.now_ms,
-        last_ms=writer.now_ms,
-        cwd=None,
-        project_id=project_id if session_id else None,
-        transcript_path=None,
-        branch=None,
-        hook_events=0,
-    )
-    # The memory itself is indexed; its statement would be the same words twice.
-    event_id = events.insert(
-        db,
-        event,
-        project_id=project_id,
-        scope_id=address.scope_id(db, proposal.namespace, project_id),
-        received_ms=writer.now_ms,
-        excerpt="",
-        narrow="",
-        healed=False,
-    )
-    events.index(db, event_id - 1)
-    events.sight_all(db, [(event_id, event, None)])
-    return Evidence(event_id, said)
+    scope_id = address.scope_id(db, proposal.namespace, project_id)
+    return Evidence(statements.keep(db, event, project_id=project_id, scope_id=scope_id), said)
 
 
 def redacted(proposal: Proposal, writer: Writer) -> Proposal:

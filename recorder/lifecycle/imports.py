@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from recorder import gate
@@ -17,7 +16,7 @@ from recorder.lifecycle.export import is_ours
 from recorder.lifecycle.shape import Content, Read
 from recorder.models import Channel, Memory, Origin, Project, Proposal, Scope, State, Trust
 from recorder.store import decisions, denials, dump, load, memories, projects, tombstones
-from recorder.store.db import Connection, transaction
+from recorder.store.db import Connection, together, transaction
 from recorder.store.entries import Entry
 from recorder.store.tombstones import TELLING
 
@@ -277,19 +276,9 @@ def _settled(room: Room, current: Memory, entry: Entry, summary: Summary) -> boo
 
 def _refuse(room: Room, entry: Entry, reason: str, summary: Summary) -> None:
     where = f"{entry.namespace}/{entry.key}"
-    with _together(room.db):
+    with together(room.db):
         audited(room.db, room.writer(entry), "refused", where, entry.in_force.value, reason)
     summary.refuse(where, reason)
-
-
-@contextmanager
-def _together(db: Connection) -> Iterator[None]:
-    """One transaction, the caller's where there is one."""
-    if db.in_transaction:
-        yield
-        return
-    with transaction(db):
-        yield
 
 
 def _through_the_gate(room: Room, entries: Sequence[Entry], summary: Summary) -> None:

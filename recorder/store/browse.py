@@ -21,10 +21,7 @@ COUNT_TO = 1_000
 HEAD_EVENTS = 200
 """How far into a session its first prompt and its briefs are looked for."""
 
-_IN_SCOPE = (
-    "(:every or (m.scope_id in (select id from scopes where name in ('user', :project))"
-    " and (m.home_project_id is null or v.trust = 'verified' or m.home_project_id = :project)))"
-)
+_IN_SCOPE = f"(:every or ({policy.visible(':project')}))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,16 +231,6 @@ def audit_page(db: Connection, *, before: int | None, limit: int) -> list[Mappin
 def about_events(db: Connection) -> int:
     """About how many events there are: the highest number given, so never fewer."""
     return events.last_id(db)
-
-
-def memory_states(db: Connection) -> dict[str, int]:
-    """Trust of what is there, and state of what is hidden → how many."""
-    return dict(
-        db.execute(
-            "select case when m.state <> 'active' then m.state else v.trust end, count(*)"
-            " from memories m join memory_versions v on v.id = m.version_id group by 1 order by 1"
-        )
-    )
 
 
 def latest_project(db: Connection) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recorder.models import Scope
-from recorder.store import events
+from recorder.store import events, policy
 from recorder.store.db import Connection
 
 DAY_MS = 86_400_000
@@ -43,8 +43,8 @@ def grown(db: Connection, scope: Scope | None, by: str) -> list[tuple[int, str, 
     return list(
         db.execute(
             f"select m.created_ms / {DAY_MS}, {column}, count(*) from memories m join memory_versions v"
-            " on v.id = m.version_id where m.state = 'active' and (:every or m.scope_id in"
-            " (select id from scopes where name in ('user', :project))) group by 1, 2 order by 1, 2",
+            " on v.id = m.version_id where m.state = 'active'"
+            f" and (:every or m.scope_id in {policy.scope_ids(':project')}) group by 1, 2 order by 1, 2",
             {"every": scope is None, "project": scope.project_id if scope else None},
         )
     )

@@ -172,6 +172,16 @@ def transaction(db: Connection) -> Iterator[None]:
 
 
 @contextmanager
+def together(db: Connection) -> Iterator[None]:
+    """One transaction, the caller's where there is one."""
+    if db.in_transaction:
+        yield
+        return
+    with transaction(db):
+        yield
+
+
+@contextmanager
 def attempt(db: Connection) -> Iterator[None]:
     """A part of a transaction that is taken back when it raises, while the rest goes on."""
     with db:  # a savepoint: https://rogerbinns.github.io/apsw/connection.html#apsw.Connection.__enter__

@@ -45,7 +45,7 @@ def event_page(
     where = [f"e.{name} = :{name}" for name, value in given.items() if value is not None]
     if scope is not None and wanted.session_id is not None:
         # `+`: a session has an index of its own.
-        where.append("+e.scope_id in (select id from scopes where name in ('user', :project))")
+        where.append(f"+e.scope_id in {policy.scope_ids(':project')}")
     elif scope is not None:
         where.append("e.scope_id = (select id from scopes where name = :project)")
     if before is not None:
@@ -64,7 +64,7 @@ def newer_events(db: Connection, scope: Scope | None, after_id: int, limit: int)
     """Events that were taken in after one, in that order."""
     rows = db.execute(
         "select e.id from events e where e.id > :after"
-        " and (:every or e.scope_id in (select id from scopes where name in ('user', :project)))"
+        f" and (:every or e.scope_id in {policy.scope_ids(':project')})"
         " order by e.id limit :limit",
         {"after": after_id, "every": scope is None, "project": _name(scope), "limit": limit},
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from recorder.models import Event, EventKind, Source
-from recorder.store import dump, events, indexes, projects, sessions, vectors
+from recorder.store import dump, events, indexes, projects, statements, vectors
 from recorder.store.db import Connection
 from recorder.store.dump import STAND_IN, VERSION, id_at
 from recorder.store.entries import Entry, Link, Quote, Version
@@ -95,44 +95,18 @@ def event_of(db: Connection, quote: Quote, project_id: str | None) -> int:
         return known
     told = f"{quote.event}\n{quote.quote}"
     key = STAND_IN + sha256(told.encode("utf-8", "backslashreplace")).hexdigest()[:32]
-    known = events.id_of_key(db, key)
-    if known is not None:
-        return known
     of = {"key": quote.event, "uuid": quote.uuid, "kind": quote.kind.value, "at_ms": quote.at_ms}
     event = Event(
         key=key,
         kind=EventKind.STATEMENT,
-        session_id="gate",
+        session_id=statements.SESSION,
         at_ms=quote.at_ms,
         source=Source.GATE,
         body={"text": quote.quote, "of": of},
         ref=key,
     )
-    sessions.see(
-        db,
-        "gate",
-        first_ms=quote.at_ms,
-        last_ms=quote.at_ms,
-        cwd=None,
-        project_id=None,
-        transcript_path=None,
-        branch=None,
-        hook_events=0,
-    )
-    # Words enter search with the memory; the quote would be the same once more.
-    event_id = events.insert(
-        db,
-        event,
-        project_id=project_id,
-        scope_id=projects.scope_id(db, project_id or "user"),
-        received_ms=quote.at_ms,
-        excerpt="",
-        narrow="",
-        healed=False,
-    )
-    events.index(db, event_id - 1)
-    events.sight_all(db, [(event_id, event, None)])
-    return event_id
+    scope_id = projects.scope_id(db, project_id or "user")
+    return statements.keep(db, event, project_id=project_id, scope_id=scope_id)
 
 
 def _hidden_by(db: Connection, entry: Entry) -> str | None:

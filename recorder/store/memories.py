@@ -30,12 +30,7 @@ COLUMNS = (
 )
 CURRENT = "from memories m join memory_versions v on v.id = m.version_id"
 
-# `m` is visible: it stands in a scope row of the caller's, and a `user.*` candidate that came from a project
-# is seen in that project only, until a person verifies it.
-VISIBLE = (
-    "m.scope_id in (select id from scopes where name in ('user', ?1))"
-    " and (m.home_project_id is null or v.trust = 'verified' or m.home_project_id = ?1)"
-)
+VISIBLE = policy.visible("?1")
 
 # `m` is of Claude's files, and nobody knows of which project.
 UNDECIDED = "m.scope_id is null and m.namespace like 'claude.%'"

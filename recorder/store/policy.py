@@ -36,6 +36,20 @@ READS: Mapping[str, Readable] = {
 """Way of reading → what it shows. `address` is somebody who names namespace and key."""
 
 
+def scope_ids(project: str) -> str:
+    """The scope rows that a caller of a project sees, as SQL; `project` is the place its id is bound to."""
+    return f"(select id from scopes where name in ('user', {project}))"
+
+
+def visible(project: str) -> str:
+    """What of `m` and `v` such a caller sees, as SQL: a `user.*` candidate that came from a project in that project
+    only, until a person verifies it."""
+    return (
+        f"m.scope_id in {scope_ids(project)}"
+        f" and (m.home_project_id is null or v.trust = 'verified' or m.home_project_id = {project})"
+    )
+
+
 def shows(read: str, trust: Trust, state: State) -> bool:
     """Whether a way of reading shows a memory of this trust and state."""
     readable = READS[read]

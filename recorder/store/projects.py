@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from recorder.errors import Conflict, NotFound
 from recorder.models import Project
 from recorder.store import tombstones, vectors
-from recorder.store.db import Connection, transaction
+from recorder.store.db import Connection, together
 
 _COLUMNS = "id, identity, root, name"
 _PREFIXES = ("remote:", "root:", "path:")
@@ -69,7 +68,7 @@ def bindings(db: Connection) -> list[tuple[str, str, bool]]:
 
 def bind(db: Connection, project: Project, now_ms: int) -> None:
     """Bind the project's root to it, and know the project from now on. A folder that is bound stays as it is."""
-    with _together(db):
+    with together(db):
         db.execute(
             "insert into projects (id, identity, name, root, created_ms) values (?, ?, ?, ?, ?) on conflict do nothing",
             (project.id, project.identity, project.name, project.root, now_ms),
@@ -97,7 +96,7 @@ def ids(db: Connection) -> list[str]:
 
 def bind_root(db: Connection, root: str, project_id: str, now_ms: int) -> None:
     """Bind one more folder to a known project. A folder that is bound stays as it is."""
-    with _together(db):
+    with together(db):
         db.execute(
             "insert into project_roots (root, project_id, bound_ms) values (?, ?, ?) on conflict (root) do nothing",
             (root, project_id, now_ms),
@@ -106,7 +105,7 @@ def bind_root(db: Connection, root: str, project_id: str, now_ms: int) -> None:
 
 def add_identity(db: Connection, identity: str, project_id: str) -> None:
     """Let the project be known by one more identity, unless that is somebody's already."""
-    with _together(db):
+    with together(db):
         if by_identity(db, identity) is None:
             db.execute("insert into project_aliases (identity, project_id) values (?, ?)", (identity, project_id))
 
@@ -164,7 +163,7 @@ def alias(db: Connection, place: str, project_id: str, now_ms: int) -> None:
     What was recorded there stays where it is. Raises: NotFound for an unknown project.
     """
     project = _known(db, project_id)
-    with _together(db):
+    with together(db):
         if place.startswith(_PREFIXES):
             db.execute(
                 "insert into project_aliases (identity, project_id) values (?, ?)"
@@ -188,7 +187,7 @@ def merge(db: Connection, project_id: str, into_id: str) -> None:
     gone, kept = _known(db, project_id), _known(db, into_id)
     if gone.id == kept.id:
         raise Conflict(f"{project_id} and {into_id} are one project already: nothing to merge")
-    with _together(db):
+    with together(db):
         ids = {"gone": gone.id, "kept": kept.id, "scope": scope_id(db, gone.id), "new_scope": scope_id(db, kept.id)}
         db.execute("update project_roots set project_id = :kept where project_id = :gone", ids)
         db.execute("update project_aliases set project_id = :kept where project_id = :gone", ids)
@@ -216,7 +215,7 @@ def split(db: Connection, root: str, project: Project, now_ms: int) -> None:
     held_id = max(around, key=lambda binding: len(binding[0]), default=("", None))[1]
     if by_identity(db, project.identity) is not None:
         raise Conflict(f"{root} is {project.identity} already: nothing to split off")
-    with _together(db):
+    with together(db):
         bind(db, project, now_ms)
         alias(db, root, project.id, now_ms)
         if held_id is None:
@@ -241,7 +240,7 @@ def forget(db: Connection, project_id: str) -> bool:
     Raises: NotFound for an unknown project.
     """
     project = _known(db, project_id)
-    with _together(db):
+    with together(db):
         db.execute("delete from project_roots where project_id = ?", (project.id,))
         db.execute("delete from project_aliases where project_id = ?", (project.id,))
         for query in (
@@ -295,13 +294,3 @@ def rescope_vectors(db: Connection, memory_id: int | None = None) -> None:
         )
     )
     vectors.move(db, moved)
-
-
-@contextmanager
-def _together(db: Connection) -> Iterator[None]:
-    """One transaction, the caller's where there is one."""
-    if db.in_transaction:
-        yield
-        return
-    with transaction(db):
-        yield

@@ -65,14 +65,12 @@ class Only:
 EVERYTHING = Only()
 
 EVENT_IN_SCOPE = (
-    "e.scope_id in (select id from scopes where name in (:own, :project))"
+    f"e.scope_id in {policy.scope_ids(':project')}"
     " and (:kinds is null or e.kind in (select value from json_each(:kinds)))"
     " and (:as_of is null or e.received_ms <= :as_of)"
 )
-# An agent's candidate in user.* is recalled in the project it came from alone, until a person verifies it.
 MEMORY_IN_SCOPE = (
-    "m.scope_id in (select id from scopes where name in (:own, :project))"
-    " and (m.home_project_id is null or m.home_project_id = :project or v.trust = 'verified')"
+    f"{policy.visible(':project')}"
     " and (:namespace is null or m.namespace = :namespace"
     " or substr(m.namespace, 1, length(:namespace) + 1) = :namespace || '.')"
     " and (:kinds is null or v.kind in (select value from json_each(:kinds)))"
@@ -92,7 +90,6 @@ def bound(scope: Scope, now_ms: int, only: Only = EVERYTHING) -> dict[str, Any]:
     """The values every scoped statement is bound with."""
     as_of = only.as_of_ms if only.as_of_ms is not None else now_ms if only.of_another_time else None
     return {
-        "own": scope.names[0],
         "project": scope.names[-1] if scope.project_id is not None else None,
         "namespace": only.namespace,
         "kinds": json.dumps(only.kinds) if only.kinds else None,
@@ -236,7 +233,7 @@ def _best(db: Connection, sql: str, near: Iterable[Any], values: Mapping[str, An
 def _event_words(db: Connection, match: str, limit: int, values: Mapping[str, Any]) -> list[Found]:
     scopes = [
         f'"{indexes.IN_SCOPE}{row[0]}"'
-        for row in db.execute("select id from scopes where name in (:own, :project)", values)
+        for row in db.execute(f"select id from scopes where id in {policy.scope_ids(':project')}", values)
     ]
     if not match or not scopes or values["namespace"] is not None:
         return []
@@ -297,7 +294,7 @@ def _like(db: Connection, parts: list[str], limit: int, values: Mapping[str, Any
 
 
 _LIKE_EVENTS = (
-    "select e.id from (select id from events where scope_id in (select id from scopes where name in (:own, :project))"
+    f"select e.id from (select id from events where scope_id in {policy.scope_ids(':project')}"
     f" order by at_ms desc limit :newest) newest cross join events e on e.id = newest.id where {EVENT_IN_SCOPE}"
     " and (e.narrow like :like escape '\\' or e.excerpt like :like escape '\\') limit :limit"
 )
@@ -358,5 +355,5 @@ def around(db: Connection, scope: Scope, event_id: int, *, before: int, after: i
 
 def count_events(db: Connection, scope: Scope) -> int:
     """How many events the caller may see."""
-    sql = "select count(*) from events e where e.scope_id in (select id from scopes where name in (:own, :project))"
+    sql = f"select count(*) from events e where e.scope_id in {policy.scope_ids(':project')}"
     return int(next(iter(db.execute(sql, bound(scope, 0))))[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,24 +15,8 @@ from recorder.config import Config
 from recorder.errors import WorkerUnavailable
 from recorder.store import events
 from recorder.web import serve
-from tests.cli.terminal import ROOT, Terminal, environ, record
+from tests.cli.terminal import ROOT, Terminal, environ
 from tests.makers import prompt
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("recorded")
-    record(root)
-    return root
-
-
-@pytest.fixture
-def terminal(
-    recorded: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Terminal:
-    shutil.copytree(recorded / "home", own_home / ".recorder")
-    monkeypatch.chdir(recorded / "project")
-    return Terminal(own_home / ".recorder", recorded / "project", monkeypatch, capsys)
 
 
 def test_a_memory_goes_from_home_to_home(terminal: Terminal, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -11,7 +13,7 @@ from recorder import gate
 from recorder.errors import NotFound
 from recorder.recall import scope as scopes
 from recorder.web.api.addresses import Key, Namespace
-from recorder.web.api.desk import Asked
+from recorder.web.api.desk import Asked, Call
 from recorder.web.api.memory import ONE, IfMatch, attempted, version_of
 from recorder.web.shapes import Back, Because, Forget, Reason
 from worker import brief
@@ -22,32 +24,20 @@ routes = APIRouter(prefix="/api/memory", tags=["verbs"])
 @routes.post(ONE + "/restore")
 def restore(asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None) -> Response:
     """Show a deleted memory again. What somebody else hid only a person restores."""
-    reason = body.reason if body else None
-    with asked.desk(namespace, key) as here:
-        where = scopes.address(here.scope, namespace)
-        return attempted(here, where, key, lambda: gate.restore(here.db, where, key, here.writer, reason=reason))
+    return _changed(asked, namespace, key, partial(gate.restore, reason=body.reason if body else None))
 
 
 @routes.post(ONE + "/reject")
 def reject(asked: Asked, namespace: Namespace, key: Key, body: Because, if_match: IfMatch = None) -> Response:
     """Say that a memory is false: its value is refused from now on in every form. A person only."""
-    with asked.desk(namespace, key) as here:
-        where, wanted = scopes.address(here.scope, namespace), version_of(if_match, body.expected_version)
-        return attempted(
-            here,
-            where,
-            key,
-            lambda: gate.reject(here.db, where, key, here.writer, reason=body.reason, expected_version=wanted),
-        )
+    wanted = version_of(if_match, body.expected_version)
+    return _changed(asked, namespace, key, partial(gate.reject, reason=body.reason, expected_version=wanted))
 
 
 @routes.post(ONE + "/lift")
 def lift(asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None) -> Response:
     """Let what was rejected under this key come again. A person only."""
-    reason = body.reason if body else None
-    with asked.desk(namespace, key) as here:
-        where = scopes.address(here.scope, namespace)
-        return attempted(here, where, key, lambda: gate.lift(here.db, where, key, here.writer, reason=reason))
+    return _changed(asked, namespace, key, partial(gate.lift, reason=body.reason if body else None))
 
 
 @routes.post(ONE + "/approve")
@@ -56,27 +46,21 @@ def approve(
 ) -> Response:
     """Say that a candidate is right: it is verified from now on. A person only."""
     said = body or Reason()
-    with asked.desk(namespace, key) as here:
-        where, wanted = scopes.address(here.scope, namespace), version_of(if_match, said.expected_version)
-        return attempted(
-            here,
-            where,
-            key,
-            lambda: gate.approve(here.db, where, key, here.writer, reason=said.reason, expected_version=wanted),
-        )
+    wanted = version_of(if_match, said.expected_version)
+    return _changed(asked, namespace, key, partial(gate.approve, reason=said.reason, expected_version=wanted))
 
 
 @routes.post(ONE + "/revert")
 def revert(asked: Asked, namespace: Namespace, key: Key, body: Back) -> Response:
     """Put the words of an earlier version in force again, as a new one. A person only."""
+    return _changed(asked, namespace, key, partial(gate.revert, version=body.version, reason=body.reason))
+
+
+def _changed(asked: Call, namespace: str, key: str, verb: Callable[..., gate.Outcome]) -> Response:
+    """What one verb of the gate made of one memory."""
     with asked.desk(namespace, key) as here:
         where = scopes.address(here.scope, namespace)
-        return attempted(
-            here,
-            where,
-            key,
-            lambda: gate.revert(here.db, where, key, here.writer, version=body.version, reason=body.reason),
-        )
+        return attempted(here, where, key, lambda: verb(here.db, where, key, here.writer))
 
 
 @routes.post(ONE + "/forget")
@@ -91,13 +75,7 @@ def forget(asked: Asked, namespace: Namespace, key: Key, body: Forget | None = N
         except NotFound:
             return _done(gate.before(here.db, f"{where}/{key}", writer), forgetting.Cleared())
         if said.dry_run:
-            return {
-                "action": "preview",
-                "reached": gate.reached(planned),
-                "also": [f"{one.namespace}/{one.key}" for one in planned.memories if one != planned.memory],
-                "suppressed": [f"{one.namespace}/{one.key}" for one in planned.derived],
-                "unreached": forgetting.unreached(here.db, here.config, planned),
-            }
+            return forgetting.preview(here.db, here.config, planned)
         done, cleared = forgetting.everywhere(here.db, here.config, planned, writer, reason=said.reason)
         brief.write_all(here.db, here.config, here.now_ms)
         return _done(done, cleared)
