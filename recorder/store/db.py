@@ -39,11 +39,14 @@ BUSY_TIMEOUT_MS = 10_000
 MAPPED_BYTES = 8 * 1024**3
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
 
-# https://sqlite.org/pragma.html: page_size and auto_vacuum only take hold before the first table;
-# secure_delete overwrites what is deleted. An event is 1 to 3 KB: pages of 4 KB would hold one, and air.
-PRAGMAS = f"""
+# https://sqlite.org/pragma.html: these take hold before the first table alone. Afterwards `auto_vacuum` would still take
+# the write lock and write a page. An event is 1 to 3 KB: pages of 4 KB would hold one, and air.
+FRESH_PRAGMAS = """
 pragma page_size = 8192;
 pragma auto_vacuum = incremental;
+"""
+# secure_delete overwrites what is deleted.
+PRAGMAS = f"""
 pragma journal_mode = wal;
 pragma synchronous = full;
 pragma foreign_keys = on;
@@ -67,6 +70,8 @@ def connect(path: Path) -> Connection:
         db = apsw.Connection(str(path))
         _wait_when_busy(db)
         _plan_once(db)
+        if not db.pragma("page_count"):
+            db.execute(FRESH_PRAGMAS).get
         db.execute(PRAGMAS).get  # fetched to the end: execute alone stops at the first row, which journal_mode gives
         _load_vec(db)
         _migrate(db)

@@ -49,6 +49,20 @@ def test_a_search_table_of_another_shape_is_made_anew_from_its_rows(tmp_path: Pa
     assert list(again.execute("select rowid from event_words where event_words match 'migrate'")) == [(1,)]
 
 
+def test_opening_waits_for_no_writer_and_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "recorder.db"
+    writer = connect(path)
+    log = path.with_name("recorder.db-wal")
+    writer.execute("begin immediate")
+    before = log.stat().st_size
+    with_the_lock_held = connect(path)  # it would give up after the busy timeout, with StoreError
+    assert list(with_the_lock_held.execute("select count(*) from events")) == [(0,)]
+    writer.execute("rollback")
+    connect(path).close()
+    assert log.stat().st_size == before
+    assert writer.pragma("auto_vacuum") == 2 and writer.pragma("page_size") == 8192
+
+
 def test_what_raises_inside_a_transaction_leaves_nothing(db: Connection) -> None:
     with pytest.raises(RuntimeError, match="on purpose"):
         with transaction(db):
