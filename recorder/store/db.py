@@ -39,8 +39,8 @@ BUSY_TIMEOUT_MS = 10_000
 MAPPED_BYTES = 8 * 1024**3
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
 
-# https://sqlite.org/pragma.html: these take hold before the first table alone. Afterwards `auto_vacuum` would still take
-# the write lock and write a page. An event is 1 to 3 KB: pages of 4 KB would hold one, and air.
+# https://sqlite.org/pragma.html: these take hold before the first table alone. Afterwards `auto_vacuum` would still
+# take the write lock and write a page. An event is 1 to 3 KB: pages of 4 KB would hold one, and air.
 FRESH_PRAGMAS = """
 pragma page_size = 8192;
 pragma auto_vacuum = incremental;
