@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recorder.models import EventKind, Hit
@@ -41,6 +40,8 @@ NAMES = (
 )
 
 CHUNK = 300
+INSIDE = 4
+"""A shorter word stands in the middle of too many."""
 _ANNOUNCED_IN = 200
 _LABEL = re.compile(r"[^\W\d_][\w ]{0,24}(?=:)")
 _LOOKS = ("read:", "grep:", "glob:", "ls:", "todowrite:", "taskcreate:", "taskupdate:")
@@ -70,28 +71,34 @@ class Candidate:
 
 
 class Held:
-    """Which words of the question each text holds."""
+    """Which words of the question each text holds: bit n stands for word n."""
 
     def __init__(self, question: Question, texts: Mapping[int, str]) -> None:
-        self.question = question
         self.texts = texts
-        self.of_event: dict[int, frozenset[int]] = {}
+        self.of_event: dict[int, tuple[int, int]] = {}
+        self.starts = [
+            (1 << number, start, len(start) >= INSIDE)
+            for number, starts in enumerate(question.terms)
+            for start in starts
+        ]
 
-    def event(self, event_id: int) -> frozenset[int]:
-        """The numbers of the words an event holds."""
-        if event_id not in self.of_event:
-            self.of_event[event_id] = self.text(self.texts.get(event_id, ""))
-        return self.of_event[event_id]
+    def event(self, event_id: int) -> tuple[int, int]:
+        """What `text` gives for an event's."""
+        found = self.of_event.get(event_id)
+        if found is None:
+            found = self.of_event[event_id] = self.text(self.texts.get(event_id, ""))
+        return found
 
-    def text(self, lower: str) -> frozenset[int]:
-        """The numbers of the words a lower-case text holds."""
-        found = []
-        for number, starts in enumerate(self.question.terms):
-            for start in starts:
+    def text(self, lower: str) -> tuple[int, int]:
+        """The words a lower-case text holds, and those that stand in the middle of its words alone."""
+        begun = inside = 0
+        for bit, start, long in self.starts:
+            if start in lower and not begun & bit:
                 if _begins(lower, start):
-                    found.append(number)
-                    break
-        return frozenset(found)
+                    begun |= bit
+                elif long:
+                    inside |= bit
+        return begun, inside & ~begun
 
 
 def _begins(text: str, start: str) -> bool:
@@ -107,59 +114,64 @@ def of(question: Question, candidates: Sequence[Candidate], texts: Mapping[int, 
     """The features of each candidate, those that are not 0. `texts`: of events, lower case, neighbours included."""
     held = Held(question, texts)
     lower = [_lower(one.hit, texts) for one in candidates]
-    own = [
-        (held.text(text) if one.hit.type == "memory" else held.event(_event_id(one.hit)))
-        | _dated(question, one.hit.occurred_ms)
+    told = [
+        held.event(_event_id(one.hit)) if one.hit.type == "event" else held.text(text)
         for one, text in zip(candidates, lower, strict=True)
     ]
-    share = _shares(question, own)
+    own = [words | _dated(question, one.hit.occurred_ms) for one, (words, _) in zip(candidates, told, strict=True)]
+    shares = Shares(len(question.terms), own)
     cosines = [one.cosine for one in candidates if one.cosine is not None]
     low, high = min(cosines, default=0.0), max(cosines, default=0.0)
-    sessions = _sessions(candidates, [share(words) for words in own])
+    sessions = _sessions(candidates, [shares.of(words) for words in own])
     seen: set[str] = set()
     rows = []
-    for one, text, words in zip(candidates, lower, own, strict=True):
+    for one, text, words, (_, inside) in zip(candidates, lower, own, told, strict=True):
         row = _wanted(question, one, text)
-        row["own"] = share(words)
-        row["dense"] = _dense(question, text, words, share)
+        row["own"] = shares.of(words)
+        row["dense"] = _dense(question, text, words, shares)
         row["words"] = one.words
         if one.cosine is not None and high > low:
             row["near"] = (one.cosine - low) / (high - low)
-        row["named"] = sum(name in text for name in question.names) / len(question.names) if question.names else 0.0
-        row["inside"] = share(_inside(question, text, words))
+        if question.names:
+            row["named"] = sum(name in text for name in question.names) / len(question.names)
+        row["inside"] = shares.of(inside & ~words)
         # What stands outside of all sessions, such as a memory somebody wrote, is not worse for it.
         row["session"] = sessions.get(one.hit.session_id, 1.0)
         if one.hit.type == "event":
-            row |= _around(one, held, words, share, texts)
+            row |= _around(one, held, words, shares, texts)
         if one.hit.kind == EventKind.TOOL_CALL:
             row["tool_own"] = row["own"]
-        row["repeats"] = float(text in seen)
+        if text in seen:
+            row["repeats"] = 1.0
         seen.add(text)
         rows.append({name: value for name, value in row.items() if value})
     return rows
 
 
-def _dated(question: Question, at_ms: int) -> frozenset[int]:
-    """The numbers of the words that a row holds by its date."""
+def _dated(question: Question, at_ms: int) -> int:
+    """The words that a row holds by its date."""
     if not question.date_terms:
-        return frozenset()
+        return 0
     of_time = parts(at_ms)
-    return frozenset(number for number, part in question.date_terms if part in of_time)
+    return sum({1 << number for number, part in question.date_terms if part in of_time})
 
 
-def _shares(question: Question, own: Sequence[frozenset[int]]) -> Callable[[Iterable[int]], float]:
+class Shares:
     """How much of the question a set of its words is; words that few of the candidates hold weigh more."""
-    found = Counter(n for words in own for n in words)
-    weights = [math.log(1 + (len(own) + 1) / (1 + found[n])) for n in range(len(question.terms))]
-    total = sum(weights) or 1.0
 
-    def share(words: Iterable[int]) -> float:
-        held = 0.0
-        for number in words:
-            held += weights[number]
-        return held / total
+    def __init__(self, count: int, own: Sequence[int]) -> None:
+        found = [sum(words >> number & 1 for words in own) for number in range(count)]
+        self.weights = [math.log(1 + (len(own) + 1) / (1 + number)) for number in found]
+        self.total = sum(self.weights) or 1.0
+        self.known: dict[int, float] = {}  # few sets of words come up, and each often
 
-    return share
+    def of(self, words: int) -> float:
+        """The share of these."""
+        share = self.known.get(words)
+        if share is None:
+            held = sum(weight for number, weight in enumerate(self.weights) if words >> number & 1)
+            share = self.known[words] = held / self.total
+        return share
 
 
 def _sessions(candidates: Sequence[Candidate], shares: Sequence[float]) -> dict[str | None, float]:
@@ -173,76 +185,68 @@ def _sessions(candidates: Sequence[Candidate], shares: Sequence[float]) -> dict[
     return {session: mean / most if most else 1.0 for session, mean in means.items()}
 
 
-def _around(
-    one: Candidate,
-    held: Held,
-    words: frozenset[int],
-    share: Callable[[Iterable[int]], float],
-    texts: Mapping[int, str],
-) -> dict[str, float]:
+def _around(one: Candidate, held: Held, words: int, shares: Shares, texts: Mapping[int, str]) -> dict[str, float]:
     if not one.before and not one.after:
         return {}
-    previous = held.event(one.before[0]) if one.before else frozenset()
-    earlier = held.event(one.before[1]) if len(one.before) > 1 else frozenset()
-    following = held.event(one.after[0]) if one.after else frozenset()
+    previous = held.event(one.before[0])[0] if one.before else 0
+    earlier = held.event(one.before[1])[0] if len(one.before) > 1 else 0
+    following = held.event(one.after[0])[0] if one.after else 0
     asked = bool(one.before) and texts.get(one.before[0], "").rstrip().endswith("?")
     return {
-        "previous": share(previous - words),
-        "next": share(following - words - previous),
-        "earlier": share(earlier - words - previous - following),
-        "answers": share(previous) if asked else 0.0,
+        "previous": shares.of(previous & ~words),
+        "next": shares.of(following & ~(words | previous)),
+        "earlier": shares.of(earlier & ~(words | previous | following)),
+        "answers": shares.of(previous) if asked else 0.0,
     }
 
 
 def _wanted(question: Question, one: Candidate, text: str) -> dict[str, float]:
     """What kind of row it is, and whether the question asks for such."""
     hit = one.hit
-    prompt, call = hit.kind == EventKind.PROMPT, hit.kind == EventKind.TOOL_CALL
+    row = {"length": math.log1p(len(text)) / 8}
+    if hit.type == "memory":
+        row["memory"] = 1.0
     label = _LABEL.match(text)
-    says_when = not call and bool(_TIME.search(text[:1500]))
-    return {
-        "speaker": float(bool(label) and any(_begins(label[0], s) for starts in question.terms for s in starts)),  # type: ignore[index]
-        "dated": agreement(question.dates, hit.occurred_ms) if question.dates else 0.0,
-        "tells_when": float(question.when and says_when),
-        "says_when": float(says_when),
-        "own_prompt": float(question.own and prompt),
-        "our_prompt": float(question.ours and prompt),
-        "late": one.place if question.end else 0.0,
-        "shell": float(question.run and text.startswith("bash:")),
-        "memory": float(hit.type == "memory"),
-        "tool_call": float(call),
-        "looking": float(call and text.startswith(_LOOKS)),
-        "announces": float(
-            hit.kind == EventKind.ASSISTANT and len(text) < _ANNOUNCED_IN and bool(_ANNOUNCES.match(text))
-        ),
-        "length": math.log1p(len(text)) / 8,
-    }
+    if label and any(_begins(label[0], start) for starts in question.terms for start in starts):
+        row["speaker"] = 1.0
+    if question.dates:
+        row["dated"] = agreement(question.dates, hit.occurred_ms)
+    if question.end:
+        row["late"] = one.place
+    if question.run and text.startswith("bash:"):
+        row["shell"] = 1.0
+    if hit.kind == EventKind.TOOL_CALL:
+        row["tool_call"] = 1.0
+        if text.startswith(_LOOKS):
+            row["looking"] = 1.0
+    elif says_when(text):
+        row["says_when"] = 1.0
+        row["tells_when"] = float(question.when)
+    if hit.kind == EventKind.PROMPT:
+        row["own_prompt"], row["our_prompt"] = float(question.own), float(question.ours)
+    if hit.kind == EventKind.ASSISTANT and len(text) < _ANNOUNCED_IN and _ANNOUNCES.match(text):
+        row["announces"] = 1.0
+    return row
 
 
-def _dense(question: Question, text: str, words: frozenset[int], share: Callable[[Iterable[int]], float]) -> float:
-    if len(text) <= CHUNK or len(words) < 2:
-        return share(words)
+def says_when(lower: str) -> bool:
+    """Whether a lower-case text says when something was, in its beginning."""
+    return bool(_TIME.search(lower[:1500]))
+
+
+def _dense(question: Question, text: str, words: int, shares: Shares) -> float:
+    if len(text) <= CHUNK or not words & (words - 1):
+        return shares.of(words)
     # In which halves of a chunk each word stands: a chunk is two of them, and begins at every half.
     half = CHUNK // 2
-    standing: dict[int, set[int]] = {}
-    for number in words:
-        for start in question.terms[number]:
+    standing: dict[int, int] = {}
+    for number, starts in enumerate(question.terms):
+        for start in starts if words >> number & 1 else ():
             at = text.find(start)
             while at >= 0:
-                standing.setdefault(at // half, set()).add(number)
+                standing[at // half] = standing.get(at // half, 0) | 1 << number
                 at = text.find(start, (at // half + 1) * half)
-    return max((share(here | standing.get(n + 1, set())) for n, here in standing.items()), default=0.0)
-
-
-def _inside(question: Question, text: str, words: frozenset[int]) -> list[int]:
-    found = []
-    for number, starts in enumerate(question.terms):
-        if number not in words:
-            for start in starts:
-                if len(start) >= 4 and start in text:
-                    found.append(number)
-                    break
-    return found
+    return max((shares.of(here | standing.get(n + 1, 0)) for n, here in standing.items()), default=0.0)
 
 
 def _lower(hit: Hit, texts: Mapping[int, str]) -> str:
