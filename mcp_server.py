@@ -344,12 +344,12 @@ class Tools:
         tags: list[str] | None = None,
         importance: Weight = None,
     ) -> str:
-        """Correct or change a memory that exists: give the new value. Its history stays. What a person verified is not
-        overwritten: your wish waits for their review."""
+        """Correct or change a memory that exists: give the new value, tags or importance. Its history stays. What a
+        person verified is not changed: your wish waits for their review."""
         with self._call("memory_update", ctx, writes=True) as call:
             there = _standing(call, namespace, key)
             if value is None or gate.canonical(value) == gate.canonical(there.value):
-                raise ToolError("Give a value that differs: tags and importance change together with it only.")
+                return self._label(call, there, tags, importance)
             return self._propose(
                 call,
                 Proposal(
@@ -361,10 +361,22 @@ class Tools:
                     source=f"task:{call.session_id or 'unknown'}",
                     tags=there.tags if tags is None else tuple(tags),
                     importance=there.importance if importance is None else importance,
+                    expires_ms=gate.expiry_left(there, call.now_ms),
                     occurred_ms=call.now_ms,
                     session_id=call.session_id,
                 ),
             )
+
+    def _label(self, call: Call, there: Memory, tags: list[str] | None, importance: float | None) -> str:
+        labels = gate.Labels(tags=None if tags is None else tuple(tags), importance=importance)
+        if not labels.any:
+            raise ToolError("Give what is to be different: a value, tags or importance.")
+        outcome = gate.label(call.db, there.namespace, there.key, _writer(call), labels)
+        if outcome.action == "finding":
+            return f"Not changed: {fence.line(outcome.reason)}."
+        if outcome.action == "unchanged":
+            return f"Nothing to change: m{there.id} has these already."
+        return f"Labelled m{there.id}: the words stay."
 
     def memory_forget(
         self, ctx: Context[Any, Any], key: str, namespace: Namespace = None, reason: str | None = None
@@ -548,6 +560,7 @@ def _cited(call: Call, one: Mapping[str, Any]) -> str:
 
 def _revision(one: Mapping[str, Any]) -> str:
     value = f": {fence.cut(fence.line(str(one['value'])), 120)}" if one.get("value") else ""
+    value = f": {fence.cut(fence.line(str(one['labels'])), 120)}" if one.get("labels") else value
     return f"history {fence.day(one['at_ms'])} {one['action']} by {one['channel']}{value}"
 
 

@@ -8,8 +8,11 @@ from datetime import UTC, datetime, timedelta
 from recorder.models import Precision
 
 OPEN = ""
+OPENLY = "open"
+"""The same as nothing, where leaving it out means that it stays as it is."""
 UNKNOWN = "unknown"
-SHAPES = "2026, 2026-06, 2026-06-03, 2026-06-03T14:30, unknown, or nothing"
+NEVER = "never"
+SHAPES = "2026, 2026-06, 2026-06-03, 2026-06-03T14:30, unknown, open, or nothing"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", re.ASCII)
@@ -20,12 +23,12 @@ _SPAN_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 8
 def parse(text: str) -> tuple[int | None, Precision | None]:
     """The first instant that a text means, and how exact it is; UTC where it names no offset.
 
-    Nothing is an open end: it still holds. `unknown` is another thing: it has an end, nobody knows when.
+    Nothing, or `open`, is an open end: it still holds. `unknown` is another thing: it has an end, nobody knows when.
 
     Raises: ValueError.
     """
     text = text.strip()
-    if text == OPEN:
+    if text.lower() in (OPEN, OPENLY):
         return None, None
     if text.lower() == UNKNOWN:
         return None, Precision.UNKNOWN
@@ -58,8 +61,16 @@ def span_ms(text: str) -> int:
     """
     found = _SPAN.fullmatch(text.strip())
     if found is None or int(found[1]) == 0:
-        raise ValueError(f"'{text[:80]}' is no span of time: write 12h, 30d or 8w")
+        raise ValueError(f"'{text[:80]}' is no span of time: write 12h, 30d, 8w or never")
     return int(found[1]) * _SPAN_MS[found[2]]
+
+
+def expiry(text: str, now_ms: int) -> int | None:
+    """The moment a span from now on ends, such as `30d`; None for `never`.
+
+    Raises: ValueError.
+    """
+    return None if text.strip().lower() == NEVER else now_ms + span_ms(text)
 
 
 def shown(at_ms: int | None, precision: Precision | None) -> str:

@@ -125,6 +125,7 @@ def _edited(
         source=writer.actor,
         tags=there.tags if there else (),
         importance=there.importance if there else 0.5,
+        expires_ms=gate.expiry_left(there, writer.now_ms),
         explicit=True,
     )
     return gate.tell(db, proposal, writer, expected_version=version)

@@ -180,6 +180,8 @@ def test_a_new_value_supersedes_and_the_history_stays(place: Place) -> None:
         assert "9090" in now and "8080" not in now and "net" in now
         assert "8080" in server.call("memory_why", id="m1").text
         assert server.call("memory_update", key="fact.nosuch", value="x").error
+        assert server.call("memory_update", key="fact.port").error
+        assert not server.call("memory_update", key="fact.port", tags=["net"], importance=0.9).error
         assert "9090" in server.call("memory_search", query="listens").text
 
 

@@ -220,6 +220,7 @@ VERBS: Mapping[str, Callable[[store.Connection, str, str, gate.Writer], object]]
     "approved": lambda db, space, where, writer: gate.approve(db, space, where, writer, reason="r"),
     "rejected": lambda db, space, where, writer: gate.reject(db, space, where, writer, reason="r"),
     "lifted": lambda db, space, where, writer: gate.lift(db, space, where, writer, reason="r"),
+    "labelled": lambda db, space, where, writer: gate.label(db, space, where, writer, gate.Labels(tags=("new",))),
     "deleted": lambda db, space, where, writer: gate.delete(db, space, where, writer, reason="r"),
     "restored": lambda db, space, where, writer: gate.restore(db, space, where, writer, reason="r"),
     "forgotten": lambda db, space, where, writer: gate.forget(db, space, where, writer),

@@ -22,6 +22,7 @@ from recorder.cli.frame import (
     Reason,
     app,
     desk,
+    now_ms,
     only_a_person,
     out,
     plain,
@@ -76,7 +77,7 @@ def _date(option: str, text: str | None) -> tuple[int | None, Precision | None]:
 
 def _expiry(text: str | None, now_ms: int) -> int | None:
     try:
-        return None if text is None else now_ms + dates.span_ms(text)
+        return None if text is None else dates.expiry(text, now_ms)
     except ValueError as error:
         raise typer.BadParameter(f"--expires: {error}") from None
 
@@ -260,7 +261,7 @@ def remember(
                 valid_to_ms=to_ms,
                 valid_from_precision=from_precision,
                 valid_to_precision=to_precision,
-                expires_ms=_expiry(expires, here.now_ms),
+                expires_ms=_expiry(expires, here.now_ms) if expires else gate.expiry_left(there, here.now_ms),
                 explicit=True,
             ),
             here.writer(scope),
@@ -402,7 +403,8 @@ def history(
         if diff:
             for line in lines:
                 out.print(Text(f"{when(line['at_ms'])}  {line['action']}  {plain(line['actor'])}", "bold"))
-                for part in (*line["diff"], *([f"# {line['reason']}"] if line["reason"] else [])):
+                said = [f"# {line[name]}" for name in ("labels", "reason") if line.get(name)]
+                for part in (*line["diff"], *said):
                     out.print(Text(plain(part), {"-": "red", "+": "green"}.get(part[0], "dim")))
             return
         rows = [
@@ -413,7 +415,7 @@ def history(
                 line["version"] or "",
                 line["trust"] or "",
                 line["value"] or "",
-                line["reason"] or "",
+                line["reason"] or line.get("labels") or "",
             )
             for line in lines
         ]
@@ -466,6 +468,40 @@ def change(verb: Callable[..., gate.Outcome], namespace: str, key: str, project:
         scope = here.address_scope(project)
         where = address(scope, namespace)
         _tell(here, scope, verb(here.db, where, key, here.writer(scope)), as_json)
+
+
+@app.command()
+def label(
+    namespace: Namespace,
+    key: Key,
+    kind: Annotated[MemoryKind | None, typer.Option("--kind")] = None,
+    tags: Annotated[str | None, typer.Option("--tags", help="Comma-separated; '' for none.")] = None,
+    importance: Annotated[float | None, typer.Option("--importance", min=0, max=1)] = None,
+    valid_from: Annotated[
+        str | None, typer.Option("--valid-from", help="2026, 2026-06, 2026-06-03, an instant, unknown, or open; UTC.")
+    ] = None,
+    valid_to: Annotated[
+        str | None, typer.Option("--valid-to", help="Until when; unknown: it ended some time; open: it still holds.")
+    ] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help="12h, 30d, 8w, or never.")] = None,
+    reason: Reason = None,
+    expected_version: Expected = None,
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
+    """Change the kind, tags, importance or dates of a memory whose words stay; what is left out stays as it is."""
+    labels = gate.Labels(
+        kind=kind,
+        tags=None if tags is None else _tags(tags),
+        importance=importance,
+        valid_from=None if valid_from is None else _date("--valid-from", valid_from),
+        valid_to=None if valid_to is None else _date("--valid-to", valid_to),
+        expires=None if expires is None else (_expiry(expires, now_ms()), None),
+    )
+    if not labels.any:
+        raise typer.BadParameter("say what is to be different: --kind, --tags, --importance, --valid-to, …")
+    verb = partial(gate.label, labels=labels, reason=reason, expected_version=expected_version)
+    change(verb, namespace, key, project, as_json)
 
 
 @app.command()

@@ -155,7 +155,7 @@ def _lifted(here: Desk, item: Item, where: str, reason: str) -> Done:
 def _keys(item: Item) -> dict[str, str]:
     if item.kind in ("refusal", "forget"):
         return OF_REFUSALS if item.kind == "refusal" else {}
-    if item.kind == "delete_proposal":
+    if item.kind in queue.WISHES:
         return OF_WISHES
     return OF_PAIRS if item.id.startswith("f") else OF_MEMORIES
 

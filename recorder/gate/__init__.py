@@ -6,6 +6,7 @@ from recorder.gate.conflicts import consolidate, sweep
 from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
 from recorder.gate.drawn import DERIVED, drawn_from
 from recorder.gate.forget import before, carry_out, forget, forget_events
+from recorder.gate.labels import Labels, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
 from recorder.gate.reach import Plan, plan, plan_events, reached
@@ -20,6 +21,7 @@ __all__ = [
     "DERIVED",
     "DISPOSITIONS",
     "Forgotten",
+    "Labels",
     "Outcome",
     "Plan",
     "Redact",
@@ -33,10 +35,12 @@ __all__ = [
     "consolidate",
     "delete",
     "drawn_from",
+    "expiry_left",
     "finish_forgets",
     "forget",
     "forget_events",
     "give",
+    "label",
     "lift",
     "link",
     "merge",

@@ -97,12 +97,8 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
         raise GateRefused("empty", "an empty value says nothing: give one")
     if len(proposal.value) > VALUE_LIMIT:
         raise GateRefused("size", f"{len(proposal.value)} characters are too many: at most {VALUE_LIMIT}")
-    begins, ends = proposal.valid_from_ms, proposal.valid_to_ms
-    if begins is not None and ends is not None and begins >= ends:
-        told = dates.shown(begins, proposal.valid_from_precision), dates.shown(ends, proposal.valid_to_precision)
-        raise GateRefused("interval", f"what holds from {told[0]} cannot end at {told[1]}: give the earlier one first")
-    if proposal.kind is MemoryKind.PREFERENCE and proposal.origin in NEVER_A_PREFERENCE:
-        raise GateRefused("origin", "text from tools, files or the web never becomes a preference without a person")
+    check_interval(proposal)
+    check_origin(proposal)
     cited = _check_evidence(db, proposal, writer)
     trust = _trust(proposal, writer, cited)
     if trust is not Trust.VERIFIED:
@@ -124,6 +120,8 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
         # Its own value passed the tombstones: a person said it again. Another value finds the place free.
         return supersede(db, current, proposal, writer, trust, cited)
     respelled = current.value.strip() != proposal.value.strip()
+    if same and writer.is_person:
+        proposal = _dated_as_before(current, proposal)
     if same and writer.is_person and not respelled and _labelled_anew(current, proposal):
         return _labelled(db, current, proposal, writer, trust, cited)
     if same and not (writer.is_person and (respelled or _dated_anew(current, proposal))):
@@ -135,6 +133,26 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
             db, current, proposal, writer, "something of higher standing, or said later, stands under this key"
         )
     return supersede(db, current, proposal, writer, trust, cited)
+
+
+def check_interval(proposal: Proposal) -> None:
+    """Let nothing end before it begins.
+
+    Raises: GateRefused.
+    """
+    begins, ends = proposal.valid_from_ms, proposal.valid_to_ms
+    if begins is not None and ends is not None and begins >= ends:
+        told = dates.shown(begins, proposal.valid_from_precision), dates.shown(ends, proposal.valid_to_precision)
+        raise GateRefused("interval", f"what holds from {told[0]} cannot end at {told[1]}: give the earlier one first")
+
+
+def check_origin(proposal: Proposal) -> None:
+    """Let no text that a machine read say how a person wants things.
+
+    Raises: GateRefused.
+    """
+    if proposal.kind is MemoryKind.PREFERENCE and proposal.origin in NEVER_A_PREFERENCE:
+        raise GateRefused("origin", "text from tools, files or the web never becomes a preference without a person")
 
 
 def _withdrawn(db: Connection, current: Memory) -> bool:
@@ -150,9 +168,21 @@ def _dated_anew(current: Memory, proposal: Proposal) -> bool:
     return dated or (proposal.expires_ms is not None and proposal.expires_ms != current.expires_ms)
 
 
+def _dated_as_before(current: Memory, proposal: Proposal) -> Proposal:
+    """The same words again, with the dates they had where none are given."""
+    if (proposal.valid_from_ms, proposal.valid_from_precision) == (None, None):
+        proposal = replace(
+            proposal, valid_from_ms=current.valid_from_ms, valid_from_precision=current.valid_from_precision
+        )
+    if (proposal.valid_to_ms, proposal.valid_to_precision) == (None, None):
+        proposal = replace(proposal, valid_to_ms=current.valid_to_ms, valid_to_precision=current.valid_to_precision)
+    return proposal if proposal.expires_ms is not None else replace(proposal, expires_ms=current.expires_ms)
+
+
 def _labelled_anew(current: Memory, proposal: Proposal) -> bool:
-    """Whether the same words are given another kind or other tags."""
-    return (current.kind, current.tags) != (proposal.kind, proposal.tags)
+    """Whether the same words are given another kind, other tags or another weight."""
+    stands = (current.kind, current.tags, current.importance)
+    return stands != (proposal.kind, proposal.tags, proposal.importance)
 
 
 def _labelled(

@@ -18,6 +18,8 @@ REFUSALS = 20
 QUOTES = 3
 EVERYTHING = 1_000_000
 PAGE = 500
+WISHES = ("delete_proposal", "label_proposal")
+"""The kinds of finding that are granted or not: nothing else is said in the memory's place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Item:
 
     id: str
     kind: str
-    """candidate, disputed, conflict, duplicate, contradiction, delete_proposal, refusal, forget."""
+    """candidate, disputed, conflict, duplicate, contradiction, delete_proposal, label_proposal, refusal, forget."""
     at_ms: int
     reason: str
     scope: Scope

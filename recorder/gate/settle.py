@@ -8,7 +8,7 @@ from typing import Any
 
 from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused, NotFound
-from recorder.gate import alike, conflicts, tombs
+from recorder.gate import alike, conflicts, labels, tombs
 from recorder.gate.decide import decide, redacted, statement
 from recorder.gate.standing import allows
 from recorder.gate.verbs import hidden, let_go, rejected
@@ -19,7 +19,7 @@ from recorder.store.db import Connection, attempt, transaction
 
 DISPOSITIONS = ("keep_old", "keep_new", "keep_both", "remove_both", "manual")
 OF_A_WISH = ("keep_old", "keep_new")
-"""What can be made of a wish to delete: keep the memory, or let it go."""
+"""What can be made of a wish: leave the memory as it is, or do as is wished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ def settle(
             settled = _pair(db, finding["kind"], old, new, disposition, writer, why, clean)
         elif finding["kind"] == "conflict":
             settled = _proposal(db, sides[0], finding, disposition, writer, why, clean)
+        elif finding["kind"] == labels.WISH:
+            settled = _labels(db, sides[0], finding, disposition, writer, why)
         else:
             settled = _wish(db, sides[0], disposition, writer, why)
         content = {"finding": finding_id, "disposition": disposition}
@@ -94,6 +96,20 @@ def _wish(db: Connection, current: Memory, disposition: str, writer: Writer, why
     if disposition == "keep_old" or not allows("deleted", current):
         return Settled(Outcome("kept", current), _there(db, current), ())
     return Settled(let_go(db, current, writer, why), (), (current.value,))
+
+
+def _labels(
+    db: Connection, current: Memory, finding: Mapping[str, Any], disposition: str, writer: Writer, why: str | None
+) -> Settled:
+    """A wish for other labels, granted or not."""
+    if disposition not in OF_A_WISH:
+        raise GateRefused(
+            "disposition", "a wish for other labels is settled with keep_old (leave it) or keep_new (change it)"
+        )
+    if disposition == "keep_old" or not allows("labelled", current):
+        return Settled(Outcome("kept", current), _there(db, current), ())
+    outcome = labels.labelled(db, current, labels.of_finding(finding["proposal"]), writer, why)
+    return Settled(outcome, _there(db, current), ())
 
 
 def _proposal(
@@ -190,6 +206,7 @@ def _said(db: Connection, current: Memory, value: str, writer: Writer) -> Outcom
         source=writer.actor,
         tags=current.tags,
         importance=current.importance,
+        expires_ms=labels.expiry_left(current, writer.now_ms),
         explicit=True,
     )
     return _written(db, proposal, writer)

@@ -53,6 +53,7 @@ TRANSITIONS: Mapping[str, Transition] = {
         person_only=True,
     ),
     "lifted": Transition(frozenset({Trust.REJECTED}), THERE | HIDDEN, Trust.CANDIDATE, None, person_only=True),
+    "labelled": Transition(ANY_TRUST - {Trust.REJECTED}, THERE, None, None),
     "deleted": Transition(ANY_TRUST, THERE, None, State.DELETED),
     "restored": Transition(ANY_TRUST, HIDDEN, None, State.ACTIVE),
     "suppressed": Transition(ANY_TRUST, THERE, None, State.SUPPRESSED),

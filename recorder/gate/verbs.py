@@ -64,15 +64,23 @@ def let_go(db: Connection, current: Memory, writer: Writer, why: str | None) -> 
     return hidden(db, current, writer, State.DELETED, "deleted", writer.channel.value, why)
 
 
-def restore(db: Connection, namespace: str, key: str, writer: Writer, *, reason: str | None = None) -> Outcome:
+def restore(
+    db: Connection,
+    namespace: str,
+    key: str,
+    writer: Writer,
+    *,
+    reason: str | None = None,
+    expected_version: int | None = None,
+) -> Outcome:
     """Show a hidden memory again. Only a person restores what somebody else hid.
 
-    Raises: NotFound, GateRefused.
+    Raises: NotFound, Conflict, GateRefused.
     """
     why = cleaned(writer, reason)
     with transaction(db):
         why = tombs.fit(db, writer, why)
-        current = standing_at(db, namespace, key, writer)
+        current = standing_at(db, namespace, key, writer, expected_version)
         if not allows("restored", current):
             return Outcome("unchanged", current)
         may_show_again(memories.deleted_by(db, current.id), writer.channel)
@@ -123,16 +131,24 @@ def _hid_with_it(hid: Sequence[Memory]) -> str:
     return f"{len(hid)} drawn from it, hidden with it: {named}" if hid else ""
 
 
-def lift(db: Connection, namespace: str, key: str, writer: Writer, *, reason: str | None = None) -> Outcome:
+def lift(
+    db: Connection,
+    namespace: str,
+    key: str,
+    writer: Writer,
+    *,
+    reason: str | None = None,
+    expected_version: int | None = None,
+) -> Outcome:
     """Let what was rejected under this key come again: a rejected memory is a candidate, and what was suppressed with
     it is back.
 
-    Raises: NotFound, GateRefused where it is no person.
+    Raises: NotFound, Conflict, GateRefused where it is no person.
     """
     only_a_person(writer, "lifts a rejection")
     why = cleaned(writer, reason)
     with transaction(db):
-        current = standing_at(db, namespace, key, writer)
+        current = standing_at(db, namespace, key, writer, expected_version)
         standing = [one for one in tombstones.of_memory(db, current.id) if one.lifted_ms is None]
         standing += [
             one
@@ -176,14 +192,16 @@ def approve(
         return renewed(db, current, writer, Trust.VERIFIED, "approved", why)
 
 
-def pin(db: Connection, namespace: str, key: str, writer: Writer, *, pinned: bool) -> Outcome:
+def pin(
+    db: Connection, namespace: str, key: str, writer: Writer, *, pinned: bool, expected_version: int | None = None
+) -> Outcome:
     """Let the memory go first in the brief, or no longer.
 
-    Raises: NotFound, GateRefused.
+    Raises: NotFound, Conflict, GateRefused.
     """
     only_a_person(writer, "pins")
     with transaction(db):
-        current = standing_at(db, namespace, key, writer)
+        current = standing_at(db, namespace, key, writer, expected_version)
         memories.set_pinned(db, current.id, pinned)
         action = "pinned" if pinned else "unpinned"
         note(db, writer, current, action)
@@ -192,28 +210,32 @@ def pin(db: Connection, namespace: str, key: str, writer: Writer, *, pinned: boo
 
 
 def revert(
-    db: Connection, namespace: str, key: str, writer: Writer, *, version: int, reason: str | None = None
+    db: Connection,
+    namespace: str,
+    key: str,
+    writer: Writer,
+    *,
+    version: int,
+    reason: str | None = None,
+    expected_version: int | None = None,
 ) -> Outcome:
     """Put the words of an earlier version in force again: a new version, a person's, with the evidence of the old one.
 
-    Raises: NotFound, GateRefused.
+    Raises: NotFound, Conflict, GateRefused.
     """
     only_a_person(writer, "reverts")
     with transaction(db):
-        current = standing_at(db, namespace, key, writer)
+        current = standing_at(db, namespace, key, writer, expected_version)
         old = memories.version(db, current.id, version)
         if old is None:
             raise NotFound(f"{address_of(current)} has no version {version}")
         for one in tombstones.matching(db, (home_scope(current),), current.key, old.value):
             tombstones.lift(db, one.id, writer.actor, writer.now_ms)
-        proposal = replace(
-            as_proposal(old),
-            occurred_ms=writer.now_ms,
-            valid_from_ms=None,
-            valid_from_precision=None,
-            valid_to_ms=None,
-            valid_to_precision=None,
-        )
+        proposal = replace(as_proposal(old), occurred_ms=writer.now_ms)
+        if canonical(old.value) != canonical(current.value):  # other words hold from now on
+            proposal = replace(
+                proposal, valid_from_ms=None, valid_from_precision=None, valid_to_ms=None, valid_to_precision=None
+            )
         kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, old.version_id)]
         why = cleaned(writer, reason) or f"version {version} again"
         outcome = supersede(db, current, proposal, writer, Trust.VERIFIED, [], "reverted", why)

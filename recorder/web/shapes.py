@@ -49,9 +49,13 @@ class Said(Body):
     kind: MemoryKind | None = None
     tags: Tags | None = None
     importance: Weight | None = None
-    valid_from: Annotated[Short | None, Field(description="2026, 2026-06, 2026-06-03, an instant, or unknown.")] = None
-    valid_to: Annotated[Short | None, Field(description="Until when; unknown: it ended some time.")] = None
-    expires: Annotated[Short | None, Field(description="Not recalled after 12h, 30d, 8w.")] = None
+    valid_from: Annotated[
+        Short | None, Field(description="2026, 2026-06, 2026-06-03, an instant, unknown, or open: it always held.")
+    ] = None
+    valid_to: Annotated[
+        Short | None, Field(description="Until when; unknown: it ended some time; open: it still holds.")
+    ] = None
+    expires: Annotated[Short | None, Field(description="Not recalled after 12h, 30d, 8w; or never.")] = None
     expected_version: Annotated[Version | None, Field(description="0: nothing may stand there yet.")] = None
 
 
@@ -64,17 +68,28 @@ class NewMemory(Said):
 
 
 class Change(Said):
-    """What is to be different about a memory."""
+    """What is to be different about a memory; what is left out stays as it is."""
 
     value: Words | None = None
     pinned: bool | None = None
 
 
-class Reason(Body):
-    """Why, and for which version."""
+Digest = Annotated[
+    str, Field(max_length=64, description="Of the words that were read: the header `X-Recorder-Digest` of an answer.")
+]
+
+
+class LookedAt(Body):
+    """What was read before: where something else stands by now nothing is done."""
+
+    expected_version: Version | None = None
+    expected_digest: Digest | None = None
+
+
+class Reason(LookedAt):
+    """Why, and for what that was read."""
 
     reason: Annotated[str, Field(max_length=2_000)] | None = None
-    expected_version: Version | None = None
 
 
 class Because(Reason):
@@ -89,10 +104,9 @@ class Back(Because):
     version: Version
 
 
-class Forget(Body):
+class Forget(Reason):
     """Whether to do it, or only to say what would go."""
 
-    reason: Annotated[str, Field(max_length=2_000)] | None = None
     dry_run: bool = False
 
 

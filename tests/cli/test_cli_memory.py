@@ -44,6 +44,24 @@ def test_a_memory_written_at_the_terminal_is_verified_and_leads_its_life(termina
     assert terminal.ok("history", "project", "decision.queue")[-1]["action"] == "restored"
 
 
+def test_labels_are_changed_at_the_terminal_and_the_words_stay(terminal: Terminal) -> None:
+    terminal.ok("remember", "project", "decision.queue", "We queue in SQLite", "--tags", "db")
+    more = ("--tags", "db,jobs", "--kind", "procedural", "--valid-to", "2031", "--expected-version", "1")
+    made = terminal.ok("label", "project", "decision.queue", *more)
+    assert (made["action"], made["memory"]["value"], made["memory"]["tags"]) == (
+        "labelled",
+        "We queue in SQLite",
+        ["db", "jobs"],
+    )
+    opened = terminal.ok("label", "project", "decision.queue", "--valid-to", "open")["memory"]
+    assert (opened["valid_to_ms"], opened["kind"], opened["version"]) == (None, "procedural", 3)
+    assert "tags: db → db, jobs" in terminal.run("history", "project", "decision.queue", "--diff").out
+    assert terminal.run("label", "project", "decision.queue", *more).code == 1
+    assert terminal.run("label", "project", "decision.queue").code == 2
+    agent(terminal)
+    assert terminal.ok("label", "project", "decision.queue", "--tags", "mine")["action"] == "finding"
+
+
 def test_what_claude_writes_through_the_terminal_is_a_candidate_with_its_session(terminal: Terminal) -> None:
     agent(terminal)
     made = terminal.ok("remember", "project", "decision.cache", "We cache in memory")

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 
 from recorder import dates, gate
 from recorder.errors import Conflict, GateRefused
+from recorder.gate.queue import digest
 from recorder.models import Memory, MemoryKind, Origin, Precision, Proposal, Scope, Trust
 from recorder.recall import neighbours
 from recorder.recall import scope as scopes
@@ -20,7 +21,7 @@ from recorder.web import errors
 from recorder.web.api import paging
 from recorder.web.api.addresses import Key, Namespace
 from recorder.web.api.desk import Asked, Desk, absent, moment
-from recorder.web.shapes import Change, Link, MemoryPage, NewMemory, Rows, Said, Told
+from recorder.web.shapes import Change, Link, LookedAt, MemoryPage, NewMemory, Rows, Said, Told
 
 routes = APIRouter(prefix="/api/memory", tags=["memory"])
 ONE = "/{namespace}/{key:path}"
@@ -163,31 +164,48 @@ def read_memory(
     key: Key,
     as_of: Annotated[str | None, Query(max_length=40, description="As it was believed then.")] = None,
 ) -> Memory:
-    """One memory; its ETag is its version."""
+    """One memory; its ETag is its version, `X-Recorder-Digest` names its words."""
     with asked.desk(namespace, key) as here:
         memory = standing(here, namespace, key, as_of)
         with transaction(here.db):
             memories.note_ref(here.db, memory.id, "read", here.caller.actor, None, here.now_ms)
-    response.headers["etag"] = _etag(memory)
+    response.headers.update(_named(memory))
     return memory
 
 
 @routes.patch(ONE)
 def change_memory(asked: Asked, namespace: Namespace, key: Key, body: Change, if_match: IfMatch = None) -> Response:
-    """Say something else under an address, or pin it. Tags, kind and importance change together with the value."""
+    """Say something else under an address, or the same with other tags, kind, weight or dates; or pin it, by itself."""
     with asked.desk(namespace, key) as here:
         there = standing(here, namespace, key)
-        if body.pinned is not None and body.value is None:
-            pinned = body.pinned
-            return attempted(
-                here, there.namespace, key, lambda: gate.pin(here.db, there.namespace, key, here.writer, pinned=pinned)
-            )
-        if body.value is None:
-            raise GateRefused("value", "give a value: tags, kind and importance change together with it only")
-        value = body.value
-        return attempted(
-            here, there.namespace, key, lambda: _tell(here, there.namespace, key, body, value, there, if_match)
-        )
+        return attempted(here, there.namespace, key, lambda: _changed(here, there, body, if_match))
+
+
+def _changed(here: Desk, there: Memory, body: Change, if_match: str | None) -> gate.Outcome:
+    labels = _labels(body, here.now_ms)
+    if body.pinned is not None:
+        if body.value is not None or labels.any:
+            raise GateRefused("value", "pin it by itself: pinned goes with no other change")
+        wanted = version_of(if_match, body.expected_version)
+        return gate.pin(here.db, there.namespace, there.key, here.writer, pinned=body.pinned, expected_version=wanted)
+    if body.value is None and not labels.any:
+        raise GateRefused("value", "say what is to be different: value, kind, tags, importance, dates or pinned")
+    restated = body.value is not None and gate.canonical(body.value) == gate.canonical(there.value)
+    if body.value is None or (restated and labels.any and not here.caller.is_person):
+        wanted = version_of(if_match, body.expected_version)
+        return gate.label(here.db, there.namespace, there.key, here.writer, labels, expected_version=wanted)
+    return _tell(here, there.namespace, there.key, body, body.value, there, if_match)
+
+
+def _labels(said: Said, now_ms: int) -> gate.Labels:
+    return gate.Labels(
+        kind=said.kind,
+        tags=None if said.tags is None else tuple(said.tags),
+        importance=said.importance,
+        valid_from=None if said.valid_from is None else _date("valid_from", said.valid_from),
+        valid_to=None if said.valid_to is None else _date("valid_to", said.valid_to),
+        expires=None if said.expires is None else (_expiry(said.expires, now_ms), None),
+    )
 
 
 @routes.delete(ONE)
@@ -197,17 +215,25 @@ def delete_memory(
     key: Key,
     reason: Annotated[str | None, Query(max_length=2_000)] = None,
     expected_version: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    expected_digest: Annotated[str | None, Query(max_length=64)] = None,
     if_match: IfMatch = None,
 ) -> Response:
     """Hide a memory; it can be restored. What a person verified is only proposed for deletion: 202."""
     with asked.desk(namespace, key) as here:
         where = scopes.address(here.scope, namespace)
-        wanted = version_of(if_match, expected_version)
+        seen = LookedAt(expected_version=expected_version, expected_digest=expected_digest)
         return attempted(
             here,
             where,
             key,
-            lambda: gate.delete(here.db, where, key, here.writer, reason=reason, expected_version=wanted),
+            lambda: gate.delete(
+                here.db,
+                where,
+                key,
+                here.writer,
+                reason=reason,
+                expected_version=looked_at(here, where, key, seen, if_match),
+            ),
         )
 
 
@@ -247,6 +273,22 @@ def version_of(if_match: str | None, expected: int | None) -> int | None:
     return int(tag)
 
 
+def looked_at(here: Desk, namespace: str, key: str, seen: LookedAt, if_match: str | None = None) -> int | None:
+    """The version that was read, so that the gate changes no other; None where nobody says which.
+
+    Raises: Conflict where other words stand there than were read, GateRefused.
+    """
+    wanted = version_of(if_match, seen.expected_version)
+    if seen.expected_digest is None:
+        return wanted
+    there = _seen(here, namespace, key)
+    if there is None:
+        raise absent(namespace, key)
+    if digest(there.value) != seen.expected_digest:
+        raise Conflict(f"{namespace}/{key} says something else by now: read it again")
+    return there.version if wanted is None else wanted
+
+
 def _tell(
     here: Desk, namespace: str, key: str, said: Said, value: str, there: Memory | None, if_match: str | None
 ) -> gate.Outcome:
@@ -266,7 +308,7 @@ def _tell(
         valid_to_ms=to_ms,
         valid_from_precision=from_precision,
         valid_to_precision=to_precision,
-        expires_ms=_expiry(said.expires, here.now_ms),
+        expires_ms=_expiry(said.expires, here.now_ms) if said.expires else gate.expiry_left(there, here.now_ms),
         explicit=True,
     )
     return gate.tell(here.db, proposal, here.writer, expected_version=version_of(if_match, said.expected_version))
@@ -281,7 +323,7 @@ def _date(name: str, text: str | None) -> tuple[int | None, Precision | None]:
 
 def _expiry(text: str | None, now_ms: int) -> int | None:
     try:
-        return None if text is None else now_ms + dates.span_ms(text)
+        return None if text is None else dates.expiry(text, now_ms)
     except ValueError as error:
         raise GateRefused("parameter", f"expires: {error}") from None
 
@@ -291,10 +333,15 @@ def attempted(here: Desk, namespace: str, key: str, do: Callable[[], gate.Outcom
     try:
         outcome = do()
     except Conflict as error:
-        current = _seen(here, namespace, key)
-        shown = {"current": Told(action="", memory=current).model_dump(mode="json")["memory"]} if current else {}
-        return errors.answer(409, "conflict", str(error), also=shown)
+        return conflicted(here, namespace, key, error)
     return told(here, outcome)
+
+
+def conflicted(here: Desk, namespace: str, key: str, error: Conflict) -> Response:
+    """409, and what stands there."""
+    current = _seen(here, namespace, key)
+    shown = {"current": Told(action="", memory=current).model_dump(mode="json")["memory"]} if current else {}
+    return errors.answer(409, "conflict", str(error), also=shown)
 
 
 def told(here: Desk, outcome: gate.Outcome) -> Response:
@@ -311,9 +358,10 @@ def told(here: Desk, outcome: gate.Outcome) -> Response:
     answer = Told(action=outcome.action, reason=outcome.reason, memory=memory, also=outcome.also)
     response = JSONResponse(answer.model_dump(mode="json"), status_code=BECAME.get(outcome.action, 200))
     if memory is not None:
-        response.headers["etag"] = _etag(memory)
+        response.headers.update(_named(memory))
     return response
 
 
-def _etag(memory: Memory) -> str:
-    return f'"{memory.version}"'
+def _named(memory: Memory) -> dict[str, str]:
+    """What names the version, and the words, of a memory in the headers of an answer."""
+    return {"etag": f'"{memory.version}"', "x-recorder-digest": digest(memory.value)}

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Response
 
 from recorder import forget as forgetting
 from recorder import gate
-from recorder.errors import NotFound
+from recorder.errors import Conflict, NotFound
 from recorder.recall import scope as scopes
 from recorder.web.api.addresses import Key, Namespace
 from recorder.web.api.desk import Asked, Call
-from recorder.web.api.memory import ONE, IfMatch, attempted, version_of
+from recorder.web.api.memory import ONE, IfMatch, attempted, conflicted, looked_at
 from recorder.web.shapes import Back, Because, Forget, Reason
 from worker import brief
 
@@ -22,22 +22,25 @@ routes = APIRouter(prefix="/api/memory", tags=["verbs"])
 
 
 @routes.post(ONE + "/restore")
-def restore(asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None) -> Response:
+def restore(
+    asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None, if_match: IfMatch = None
+) -> Response:
     """Show a deleted memory again. What somebody else hid only a person restores."""
-    return _changed(asked, namespace, key, partial(gate.restore, reason=body.reason if body else None))
+    return _changed(asked, namespace, key, gate.restore, body or Reason(), if_match)
 
 
 @routes.post(ONE + "/reject")
 def reject(asked: Asked, namespace: Namespace, key: Key, body: Because, if_match: IfMatch = None) -> Response:
     """Say that a memory is false: its value is refused from now on in every form. A person only."""
-    wanted = version_of(if_match, body.expected_version)
-    return _changed(asked, namespace, key, partial(gate.reject, reason=body.reason, expected_version=wanted))
+    return _changed(asked, namespace, key, gate.reject, body, if_match)
 
 
 @routes.post(ONE + "/lift")
-def lift(asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None) -> Response:
+def lift(
+    asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None, if_match: IfMatch = None
+) -> Response:
     """Let what was rejected under this key come again. A person only."""
-    return _changed(asked, namespace, key, partial(gate.lift, reason=body.reason if body else None))
+    return _changed(asked, namespace, key, gate.lift, body or Reason(), if_match)
 
 
 @routes.post(ONE + "/approve")
@@ -45,26 +48,38 @@ def approve(
     asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None, if_match: IfMatch = None
 ) -> Response:
     """Say that a candidate is right: it is verified from now on. A person only."""
-    said = body or Reason()
-    wanted = version_of(if_match, said.expected_version)
-    return _changed(asked, namespace, key, partial(gate.approve, reason=said.reason, expected_version=wanted))
+    return _changed(asked, namespace, key, gate.approve, body or Reason(), if_match)
 
 
 @routes.post(ONE + "/revert")
-def revert(asked: Asked, namespace: Namespace, key: Key, body: Back) -> Response:
+def revert(asked: Asked, namespace: Namespace, key: Key, body: Back, if_match: IfMatch = None) -> Response:
     """Put the words of an earlier version in force again, as a new one. A person only."""
-    return _changed(asked, namespace, key, partial(gate.revert, version=body.version, reason=body.reason))
+    return _changed(asked, namespace, key, partial(gate.revert, version=body.version), body, if_match)
 
 
-def _changed(asked: Call, namespace: str, key: str, verb: Callable[..., gate.Outcome]) -> Response:
-    """What one verb of the gate made of one memory."""
+def _changed(
+    asked: Call, namespace: str, key: str, verb: Callable[..., gate.Outcome], said: Reason, if_match: str | None
+) -> Response:
+    """What one verb of the gate made of one memory, if it is what was read."""
     with asked.desk(namespace, key) as here:
         where = scopes.address(here.scope, namespace)
-        return attempted(here, where, key, lambda: verb(here.db, where, key, here.writer))
+        return attempted(
+            here,
+            where,
+            key,
+            lambda: verb(
+                here.db,
+                where,
+                key,
+                here.writer,
+                reason=said.reason,
+                expected_version=looked_at(here, where, key, said, if_match),
+            ),
+        )
 
 
-@routes.post(ONE + "/forget")
-def forget(asked: Asked, namespace: Namespace, key: Key, body: Forget | None = None) -> dict[str, Any]:
+@routes.post(ONE + "/forget", response_model=dict[str, Any])
+def forget(asked: Asked, namespace: Namespace, key: Key, body: Forget | None = None, if_match: IfMatch = None) -> Any:
     """Erase a memory and the events it stands on, everywhere in what is ours; `dry_run` says what would go. A person
     only."""
     said = body or Forget()
@@ -74,6 +89,12 @@ def forget(asked: Asked, namespace: Namespace, key: Key, body: Forget | None = N
             planned = gate.plan(here.db, where, key, writer)
         except NotFound:
             return _done(gate.before(here.db, f"{where}/{key}", writer), forgetting.Cleared())
+        try:
+            wanted = looked_at(here, where, key, said, if_match)
+            if planned.memory is not None and wanted not in (None, planned.memory.version):
+                raise Conflict(f"{where}/{key} is at version {planned.memory.version} now, not {wanted}: read it again")
+        except Conflict as error:
+            return conflicted(here, where, key, error)
         if said.dry_run:
             return forgetting.preview(here.db, here.config, planned)
         done, cleared = forgetting.everywhere(here.db, here.config, planned, writer, reason=said.reason)

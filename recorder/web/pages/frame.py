@@ -39,6 +39,7 @@ NAV = (
 SAID: Mapping[str, str] = {
     "created": "Created.",
     "superseded": "Saved as a new version.",
+    "labelled": "Saved as a new version: the words stay.",
     "corroborated": "It says so already; your word was added to what it stands on.",
     "unchanged": "Nothing to change: it stands like that already.",
     "approved": "Approved: it is verified now.",

@@ -49,7 +49,10 @@ OF_PAIRS = (
     Choice("remove_both", "Remove both", "x", danger=True),
     Choice("manual", "Merge into this", "e", value=True),
 )
-OF_WISHES = (Choice("keep_old", "Keep it", "1"), Choice("keep_new", "Let it be deleted", "2"))
+OF_WISHES = {
+    "delete_proposal": (Choice("keep_old", "Keep it", "1"), Choice("keep_new", "Let it be deleted", "2")),
+    "label_proposal": (Choice("keep_old", "Leave it", "1"), Choice("keep_new", "Change it so", "2")),
+}
 ONE_AT_A_TIME = "Decided before, or gone: look at what is here now."
 
 
@@ -91,7 +94,7 @@ def card(page: Frame, item: Item) -> Card:
     """The item with what can be decided about it."""
     if item.kind in ("refusal", "forget"):
         return Card(item, (), "", None)
-    choices = OF_WISHES if item.kind == "delete_proposal" else OF_PAIRS if item.id.startswith("f") else OF_MEMORIES
+    choices = OF_WISHES.get(item.kind, OF_PAIRS if item.id.startswith("f") else OF_MEMORIES)
     sides = [side.value for side in (item.old, item.new) if side is not None]
     found = memories.get(page.db, [int(item.id[1:])]) if item.id.startswith("m") else []
     if not found and item.old is not None:

@@ -12,14 +12,15 @@ from starlette.datastructures import FormData
 from recorder import dates, gate
 from recorder.canonical import canonical
 from recorder.errors import Conflict, NotFound, RecorderError
-from recorder.models import Memory, MemoryKind, Origin, Proposal, Scope
+from recorder.models import Memory, MemoryKind, Origin, Proposal, Scope, State, Trust
 from recorder.store import memories
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
 from recorder.web.pages.memories import standing
 
 router = APIRouter()
-FIELDS = ("namespace", "key", "value", "kind", "tags", "valid_from", "valid_to", "expires")
+FIELDS = ("namespace", "key", "value", "kind", "tags", "importance", "valid_from", "valid_to", "expires")
+IMPORTANCE = 0.7
 Values = Mapping[str, str]
 
 
@@ -31,6 +32,7 @@ def new(request: Request) -> Response:
         values = dict.fromkeys(FIELDS, "") | {
             "namespace": f"project.{project_id}" if project_id else "user",
             "kind": MemoryKind.SEMANTIC.value,
+            "importance": f"{IMPORTANCE:g}",
             "version": "0",
         }
         return _shown(page, None, values)
@@ -71,6 +73,7 @@ def values_of(found: Memory) -> dict[str, str]:
         "value": found.value,
         "kind": found.kind.value,
         "tags": ", ".join(found.tags),
+        "importance": f"{found.importance:g}",
         "valid_from": dates.shown(found.valid_from_ms, found.valid_from_precision),
         "valid_to": dates.shown(found.valid_to_ms, found.valid_to_precision),
         "expires": "",
@@ -79,10 +82,15 @@ def values_of(found: Memory) -> dict[str, str]:
 
 
 def _written(page: Frame, found: Memory | None, values: Values, scope: Scope) -> Response:
+    version = _number(values["version"])
     try:
-        outcome = gate.tell(
-            page.db, _proposal(page, found, values), page.writer(scope), expected_version=_number(values["version"])
-        )
+        labels = _labels(page, found, values) if found and _stands(found, values["value"]) else gate.Labels()
+        if found and labels.any:
+            outcome = gate.label(
+                page.db, found.namespace, found.key, page.writer(scope), labels, expected_version=version
+            )
+        else:
+            outcome = gate.tell(page.db, _proposal(page, found, values), page.writer(scope), expected_version=version)
     except Conflict:
         return _conflict(page, values)
     except (ValueError, RecorderError) as refused:
@@ -90,6 +98,49 @@ def _written(page: Frame, found: Memory | None, values: Values, scope: Scope) ->
     if outcome.action == "refused" or outcome.memory is None:
         return _shown(page, found, values, outcome.reason, 400)
     return frame.back(f"/memories/{outcome.memory.id}", outcome.action)
+
+
+def _stands(found: Memory, value: str) -> bool:
+    """Whether it is there and says this very thing, so that only what is said beside it can be different."""
+    there = found.state is State.ACTIVE and found.trust is not Trust.REJECTED
+    return there and found.value.strip() == value.strip()
+
+
+def _labels(page: Frame, found: Memory, values: Values) -> gate.Labels:
+    """What the form says otherwise than it was filled with. An emptied date is an open end.
+
+    Raises: ValueError for what is no date or no number.
+    """
+    before = values_of(found)
+    other = {name: values[name].strip() for name in FIELDS if values[name].strip() != before[name]}
+    return gate.Labels(
+        kind=_kind(other["kind"]) if "kind" in other else None,
+        tags=_tags(other["tags"]) if "tags" in other else None,
+        importance=_importance(other["importance"], found) if "importance" in other else None,
+        valid_from=dates.parse(other["valid_from"]) if "valid_from" in other else None,
+        valid_to=dates.parse(other["valid_to"]) if "valid_to" in other else None,
+        expires=(dates.expiry(other["expires"], page.now_ms), None) if "expires" in other else None,
+    )
+
+
+def _kind(given: str) -> MemoryKind:
+    return MemoryKind(given) if given in list(MemoryKind) else MemoryKind.SEMANTIC
+
+
+def _tags(given: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag.strip() for tag in given.split(",") if tag.strip()))
+
+
+def _importance(given: str, found: Memory | None) -> float:
+    if not given.strip():
+        return found.importance if found else IMPORTANCE
+    try:
+        weight = float(given)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= 1:
+        raise ValueError(f"'{given[:20]}' is no weight: give a number from 0 to 1")
+    return weight
 
 
 def _proposal(page: Frame, found: Memory | None, values: Values) -> Proposal:
@@ -110,16 +161,16 @@ def _proposal(page: Frame, found: Memory | None, values: Values) -> Proposal:
         namespace=values["namespace"].strip(),
         key=values["key"].strip(),
         value=values["value"],
-        kind=MemoryKind(values["kind"]) if values["kind"] in list(MemoryKind) else MemoryKind.SEMANTIC,
+        kind=_kind(values["kind"]),
         origin=Origin.USER_SAID,
         source=page.caller.actor,
-        tags=tuple(dict.fromkeys(tag.strip() for tag in values["tags"].split(",") if tag.strip())),
-        importance=found.importance if found else 0.7,
+        tags=_tags(values["tags"]),
+        importance=_importance(values["importance"], found),
         valid_from_ms=from_ms,
         valid_to_ms=to_ms,
         valid_from_precision=from_precision,
         valid_to_precision=to_precision,
-        expires_ms=page.now_ms + dates.span_ms(expires) if expires else None,
+        expires_ms=dates.expiry(expires, page.now_ms) if expires else gate.expiry_left(found, page.now_ms),
         explicit=True,
     )
 

@@ -23,7 +23,7 @@ def test_the_document_that_is_checked_in_is_what_the_service_says_of_itself(clie
     if os.environ.get("RECORDER_WRITE_OPENAPI"):
         document.write(app)
     said = document.as_text(document.document(app))
-    assert said == document.FILE.read_text(encoding="utf-8"), "`python -m recorder.web.document` writes it anew"
+    assert said == document.FILE.read_text(encoding="utf-8"), "RECORDER_WRITE_OPENAPI=1 with this test writes it anew"
 
 
 def test_every_address_of_the_api_stands_in_the_document_with_its_errors(home: TestClient) -> None:

@@ -60,6 +60,74 @@ def test_a_change_meant_for_another_version_is_409_with_what_stands_there(home: 
         assert home.delete(at("k"), headers={"If-Match": wrong}).status_code == 400
 
 
+def test_labels_and_dates_change_by_themselves_and_the_words_stay(person: TestClient, home: TestClient) -> None:
+    assert put(home, "k", "I drink tea", tags=["home"])["trust"] == "candidate"
+    given = {"tags": ["kitchen"], "kind": "preference", "importance": 0.9, "valid_to": "2031-05", "expires": "30d"}
+    assert home.patch(at("k"), json={**given, "expected_version": 7}).status_code == 409
+    changed = home.patch(at("k"), json=given, headers={"If-Match": '"1"'})
+    assert (changed.status_code, changed.json()["action"], changed.headers["etag"]) == (200, "labelled", '"2"')
+    now = home.get(at("k")).json()
+    assert {name: now[name] for name in ("value", "trust", "tags", "kind", "importance")} == {
+        "value": "I drink tea",
+        "trust": "candidate",
+        "tags": ["kitchen"],
+        "kind": "preference",
+        "importance": 0.9,
+    }
+    assert now["valid_to_precision"] == "month" and now["expires_ms"] is not None
+    ended = home.patch(at("k"), json={"valid_to": "unknown", "expires": "never"}).json()["memory"]
+    assert (ended["valid_to_ms"], ended["valid_to_precision"], ended["expires_ms"]) == (None, "unknown", None)
+    assert home.get("/api/search", params={"q": "drink tea"}).json()["hits"] == []
+    assert home.patch(at("k"), json={"valid_to": "open"}).json()["memory"]["valid_to_precision"] is None
+    assert home.get("/api/search", params={"q": "drink tea"}).json()["hits"][0]["text"] == "I drink tea"
+    assert home.patch(at("k"), json={"value": "I drink tea", "tags": []}).json()["memory"]["tags"] == []
+    assert home.patch(at("k"), json={"tags": []}).json()["action"] == "unchanged"
+    assert [line["action"] for line in home.get(at("k") + "/history").json()["items"]] == ["created", *["labelled"] * 4]
+    person.post(at("k") + "/approve")
+    asked = home.patch(at("k"), json={"tags": ["mine"]})
+    assert (asked.status_code, asked.json()["action"]) == (202, "finding")
+    assert person.patch(at("k"), json={"tags": ["ours"]}).json()["memory"]["trust"] == "verified"
+    for wrong in ({}, {"pinned": True, "tags": []}, {"valid_to": "soon"}, {"valid_from": "2031", "valid_to": "2030"}):
+        assert home.patch(at("k"), json=wrong).status_code == 400, wrong
+    assert person.patch(at("k"), json={"pinned": True, "expected_version": 1}).status_code == 409
+
+
+def test_other_words_keep_what_is_left_out_an_expiry_too(person: TestClient, home: TestClient) -> None:
+    put(home, "k", "I drink tea", tags=["home"], expires="30d")
+    expires_ms = home.get(at("k")).json()["expires_ms"]
+    said = home.patch(at("k"), json={"value": "I drink mate"}).json()["memory"]
+    assert (said["tags"], said["expires_ms"]) == (["home"], expires_ms) and expires_ms is not None
+    edited = person.post("/api/review", json={"id": f"m{said['id']}", "verb": "edit", "value": "Cocoa", "reason": "so"})
+    assert edited.status_code == 200 and home.get(at("k")).json()["expires_ms"] == expires_ms
+    assert home.patch(at("k"), json={"value": "Milk", "expires": "never"}).status_code == 202
+    assert person.patch(at("k"), json={"value": "Milk", "expires": "never"}).json()["memory"]["expires_ms"] is None
+
+
+def test_every_verb_is_bound_to_the_words_that_were_read(person: TestClient) -> None:
+    put(person, "k", "I drink tea")
+    read = person.get(at("k")).headers["x-recorder-digest"]
+    changed = person.patch(at("k"), json={"value": "I drink mate"})
+    assert changed.headers["x-recorder-digest"] != read
+    for verb, more in (
+        ("approve", {}),
+        ("reject", {"reason": "no"}),
+        ("revert", {"version": 1, "reason": "no"}),
+        ("lift", {}),
+        ("restore", {}),
+        ("forget", {}),
+        ("forget", {"dry_run": True}),
+    ):
+        answer = person.post(f"{at('k')}/{verb}", json={"expected_digest": read, **more})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict"), verb
+        assert answer.json()["current"]["value"] == "I drink mate"
+        late = person.post(f"{at('k')}/{verb}", json={"expected_version": 1, **more})
+        assert late.status_code == 409, verb
+    assert person.delete(at("k"), params={"expected_digest": read}).status_code == 409
+    assert person.get(at("k")).json()["value"] == "I drink mate"
+    now = changed.headers["x-recorder-digest"]
+    assert person.post(at("k") + "/reject", json={"reason": "no", "expected_digest": now}).status_code == 200
+
+
 def test_what_is_written_with_a_token_is_a_candidate_and_a_token_overrules_no_person(
     home: TestClient, db: Connection
 ) -> None:

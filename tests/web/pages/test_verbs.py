@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recorder import gate
-from recorder.models import Channel, MemoryKind, Origin, Proposal, State, Trust
+from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, State, Trust
 from recorder.store import audit, erase, findings, memories, relations
 from tests.web.pages import house
 from tests.web.pages.conftest import House
@@ -104,6 +104,44 @@ def test_a_memory_is_edited_with_its_words_tags_kind_and_dates(home: House) -> N
     assert home.at("fact.queue").tags == ("queue",) and home.at("fact.queue").value == now.value
     home.page.goto("/memories?tag=queue")
     assert home.page.get_by_role("link", name="fact.queue").count() == 1
+
+
+def test_tags_kind_weight_and_dates_are_changed_while_the_words_and_their_trust_stay(home: House) -> None:
+    def saved(**fields: str) -> Memory:
+        home.page.goto(home.path("fact.queue", "edit"))
+        for name, value in fields.items():
+            home.page.locator(f"[name={name}]").fill(value)
+        press(home.page, "Save")
+        return home.at("fact.queue")
+
+    ended = saved(tags="queue", importance="0.9", valid_from="2020", valid_to="2021-03")
+    assert (ended.value, ended.trust, ended.tags, ended.importance) == (QUEUE, Trust.CANDIDATE, ("queue",), 0.9)
+    assert ended.valid_to_precision == "month" and QUEUE not in home.recalled("queue jobs workers")
+    assert "until: open → 2021-03" in home.page.locator(".history").inner_text()
+    unknown = saved(valid_to="unknown", valid_from="")
+    assert (unknown.valid_from_ms, unknown.valid_to_precision) == (None, "unknown")
+    assert QUEUE not in home.recalled("queue jobs workers")
+    opened = saved(valid_to="", expires="30d")
+    assert (opened.valid_to_ms, opened.valid_to_precision) == (None, None) and opened.expires_ms is not None
+    assert QUEUE in home.recalled("queue jobs workers")
+    assert saved(expires="never").expires_ms is None
+    saved(importance="2")
+    assert "no weight" in home.page.get_by_role("alert").inner_text() and home.at("fact.queue").importance == 0.9
+    home.complaints.clear()
+
+
+def test_a_wish_for_other_labels_is_granted_in_the_review(home: House) -> None:
+    db = home.db()
+    at = home.at("command.test")
+    agent = gate.Writer(Channel.AGENT, "task:s2", home.scope, house.NOW_MS)
+    assert gate.label(db, at.namespace, at.key, agent, gate.Labels(tags=("ci",))).action == "finding"
+    db.close()
+    home.page.goto("/review")
+    wish = home.page.locator("[data-card]").filter(has_text="label proposal")
+    assert "tags: tests → ci" in wish.inner_text()
+    wish.get_by_label("Why").fill("it is for the build")
+    press(home.page, "Change it so", wish)
+    assert home.at("command.test").tags == ("ci",) and home.at("command.test").value == at.value
 
 
 def test_a_version_that_changed_meanwhile_answers_409_with_both_sides_and_loses_no_word(home: House) -> None:
