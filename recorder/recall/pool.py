@@ -24,6 +24,7 @@ WITH_NEIGHBOURS = 40
 """So many of the events found bring the two before and the two after them along: an answer need not repeat a word of
 its question."""
 REACH = 2
+PARTIAL = "partial: a name of the question stands in too many rows, the newest of them were looked at"
 
 Key = tuple[str, int]
 
@@ -54,7 +55,7 @@ def gather(
     """
     found, status = _ask(db, question, scope, vector, now_ms, only)
     status.setdefault("vector", vector_status if vector_status != "ok" else "unavailable: no vector of the question")
-    if "ok" not in status.values():
+    if not {"ok", PARTIAL} & set(status.values()):
         raise StoreError(f"no arm of recall can look: {status}. Run `recorder doctor`")
     asked = read(question)
     best = _best_first(found)
@@ -92,7 +93,7 @@ def _ask(
     for name, ask in arms.items():
         try:
             found[name] = ask()
-            status[name] = "ok"
+            status[name] = "ok" if not isinstance(found[name], search.Partial) else PARTIAL
         except Exception as error:  # an arm may fail for reasons of its own; the others answer, and the answer says so
             logger.warning("arm %s failed: %s", name, type(error).__name__)
             status[name] = f"unavailable: {type(error).__name__}"

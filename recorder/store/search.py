@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recorder.models import Scope
-from recorder.store import indexes, policy, vectors
+from recorder.store import indexes, named, policy, vectors
 from recorder.store.db import Connection
 from recorder.store.wordforms import forms
 
@@ -43,6 +43,10 @@ class Found:
     id: int
     """`events.id` or `memories.id`."""
     score: float
+
+
+class Partial(list[Found]):
+    """What an arm found that did not look at everything: a name was too common to look at all that hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +151,8 @@ def words(
     """Rows that hold words of the question, best first within each type. Any text is a question."""
     values = bound(scope, now_ms, only)
     wanted = dict.fromkeys(form for term in terms(question) for form in forms(term))
-    match = _any_of(wanted)
-    return _event_words(db, match, limit, values) + _match(db, (None, "memory_words"), match, limit, values, only)
+    match = named.any_of(wanted)
+    return _event_words(db, match, limit, values) + _match(db, "memory_words", match, limit, values, only)
 
 
 def trigram(
@@ -159,11 +163,14 @@ def trigram(
     values = bound(scope, now_ms, only)
     spelled = [name for name in names(question) if len(name) >= 3]
     unspaced = [name for name in names(question) if _UNSPACED.fullmatch(name)]
-    parts = [part for name in spelled for part in (_threes(name) if name in unspaced else (name,))]
-    found = _match(db, ("event_trigrams", "memory_trigrams"), _any_of(parts[: 2 * MOST_TERMS]), limit, values, only)
+    parts = [part for name in spelled for part in (_threes(name) if name in unspaced else (name,))][: 2 * MOST_TERMS]
+    of_events, whole = named.events(db, parts if only.namespace is None else (), EVENT_IN_SCOPE, values, limit)
+    found = [Found("event", row_id, score) for row_id, score in of_events]
+    found += _match(db, "memory_trigrams", named.any_of(parts), limit, values, only)
     looked_for = [name for name in names(question) if len(name) < 3 or name in unspaced][:4]
     known = {(row.type, row.id) for row in found}
-    return found + [row for row in _like(db, looked_for, limit, values, only) if (row.type, row.id) not in known]
+    found += [row for row in _like(db, looked_for, limit, values, only) if (row.type, row.id) not in known]
+    return found if whole else Partial(found)
 
 
 def vector(
@@ -254,31 +261,18 @@ def _event_words(db: Connection, match: str, limit: int, values: Mapping[str, An
 
 
 def _match(
-    db: Connection, tables: tuple[str | None, str], match: str, limit: int, values: Mapping[str, Any], only: Only
+    db: Connection, of_memories: str, match: str, limit: int, values: Mapping[str, Any], only: Only
 ) -> list[Found]:
     if not match:
         return []
-    of_events, of_memories = tables
     join, believed = versions(only)
-    values = {**values, "match": match, "limit": limit}
-    found: list[Found] = []
-    # The search table is the outer loop, the scope drops a row before bm25 is worked out for it;
-    # `order by bm25(t)` is faster than `order by rank` when joined.
-    if of_events is not None and values["namespace"] is None:
-        rows = db.execute(
-            f"select e.id, -bm25({of_events}) from {of_events} f cross join events e on e.id = f.rowid"
-            f" where {of_events} match :match and {EVENT_IN_SCOPE}"
-            f" order by bm25({of_events}), e.id desc limit :limit",
-            values,
-        )
-        found += [Found("event", row_id, score) for row_id, score in rows]
     rows = db.execute(
         f"select m.id, -bm25({of_memories}) from {of_memories} f cross join memory_versions v on v.id = f.rowid"
         f" {join} where {of_memories} match :match and {MEMORY_IN_SCOPE} and {believed}"
         f" order by bm25({of_memories}), m.id desc limit :limit",
-        values,
+        {**values, "match": match, "limit": limit},
     )
-    return found + [Found("memory", row_id, score) for row_id, score in rows]
+    return [Found("memory", row_id, score) for row_id, score in rows]
 
 
 def _like(db: Connection, parts: list[str], limit: int, values: Mapping[str, Any], only: Only) -> list[Found]:
@@ -306,11 +300,6 @@ def _like_memories(only: Only) -> str:
         f"select m.id from memory_versions v {join} where {MEMORY_IN_SCOPE} and {believed}"
         " and (m.key like :like escape '\\' or v.value like :like escape '\\') order by v.recorded_ms desc limit :limit"
     )
-
-
-def _any_of(parts: Iterable[str]) -> str:
-    """An FTS5 query for rows with any of the parts, each of them a quoted string: no part is ever syntax."""
-    return " OR ".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _threes(run: str) -> tuple[str, ...]:
