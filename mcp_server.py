@@ -26,7 +26,7 @@ from recorder.models import Channel, Hit, Memory, MemoryKind, Origin, Proposal, 
 from recorder.recall import fence, neighbours, rank, timeline
 from recorder.recall import scope as scopes
 from recorder.store import db as store
-from recorder.store import events, hits, memories, search, vectors
+from recorder.store import events, hits, memories, search
 
 logger = logging.getLogger("recorder.mcp")
 
@@ -435,14 +435,10 @@ class Tools:
 
     def _vector(self, call: Call, query: str) -> tuple[bytes | None, str]:
         """The question's vector and what became of it; a worker that is not there is woken, never waited for."""
-        settings = call.config
-        if not settings.embed.enabled:
-            return None, "unavailable: turned off"
-        vector, status = embed.ask(settings.home, query, settings.embed.query_timeout_ms, model=vectors.model(call.db))
-        if vector is not None:
-            return vector, "ok"
-        self._wake(settings)
-        return None, f"unavailable: {fence.cut(fence.line(status.replace(str(settings.home), '~/.recorder')), 120)}"
+        vector, status = embed.of_question(call.db, call.config, query)
+        if vector is None and call.config.embed.enabled:
+            self._wake(call.config)
+        return vector, fence.cut(fence.line(status), 140)
 
     def _wake(self, settings: config.Config) -> None:
         """Start a worker, once a server: `wake` detaches itself and ends at once where one lives."""

@@ -104,9 +104,9 @@ def main() -> None:
     if chosen.export is None:
         run(chosen.models, chosen.fp32, chosen.rounds)
         return
-    from worker.export import export, packaged, read  # here, because the measuring itself runs without torch
+    from worker.export import export, original, packaged  # here, because the measuring itself runs without torch
 
-    export(read(str(packaged())), chosen.export)
+    export(original(str(packaged())), chosen.export)
 
 
 if __name__ == "__main__":

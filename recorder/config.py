@@ -109,7 +109,8 @@ class Embed(Section):
 
     enabled: bool = True
     model: str = ""
-    """What `recorder models build` builds: a folder or a hub name; the packaged model when empty."""
+    """What is run, and what `recorder models build` builds: a folder, a hub name or a built model's name; the packaged
+    model when empty."""
     idle_minutes: Minutes = 5.0
     query_timeout_ms: int = Field(default=300, ge=1, le=60_000)
 

@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+from recorder.config import Config
 from recorder.errors import WorkerUnavailable
+from recorder.store import vectors
+from recorder.store.db import Connection
 from recorder.worker_socket import request
 
 WINDOW_WORDS = 200
@@ -16,6 +19,16 @@ WINDOW_CHARS = 2000
 """A window of prose has about 1,200 characters; one long word must not make it endless."""
 MOST_WINDOWS = 8
 LAST_WINDOWS = 2
+
+
+def of_question(db: Connection, config: Config, question: str) -> tuple[bytes | None, str]:
+    """The vector of a question, to be compared with those in the store, and `ok`; or None and `unavailable: <why>`."""
+    if not config.embed.enabled:
+        return None, "unavailable: turned off (embed.enabled)"
+    vector, reason = ask(config.home, question, config.embed.query_timeout_ms, model=vectors.model(db))
+    if vector is not None:
+        return vector, "ok"
+    return None, f"unavailable: {reason.replace(str(config.home), '~/.recorder')}"
 
 
 def ask(home: Path, text: str, timeout_ms: int, *, model: str | None = None) -> tuple[bytes | None, str]:

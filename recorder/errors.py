@@ -4,6 +4,7 @@ RecorderError
 ├── HookInputError       a hook input that is not a JSON object
 ├── TranscriptError      a transcript that is not one
 ├── ConfigError          a setting that cannot be used
+├── BuildFailed          a model that could not be built
 ├── SettingsError        a file of Claude Code's that we will not touch
 ├── StoreError           the database cannot be used as it is
 ├── FileRefused          an export or a backup that is not taken in
@@ -30,6 +31,10 @@ class TranscriptError(RecorderError):
 
 class ConfigError(RecorderError):
     """A setting that cannot be used."""
+
+
+class BuildFailed(RecorderError):
+    """A model that could not be built; those that are built stay."""
 
 
 class SettingsError(RecorderError):

@@ -314,6 +314,10 @@ def test_a_question_waits_for_its_vector_no_longer_than_query_timeout_ms(
     assert took["900"] >= 0.9 and took["900"] - took["10"] > 0.4
 
 
+def test_the_worker_runs_the_model_of_the_settings(own_home: Path) -> None:
+    assert held.make_loop(settings(own_home / ".recorder", embed_model="small")).model.wanted == "small"
+
+
 def test_the_model_is_let_go_after_the_minutes_of_the_settings(own_home: Path) -> None:
     found = settings(own_home / ".recorder", embed_idle_minutes="9", embed_enabled="false")
     model = held.make_loop(found).model

@@ -13,7 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("recorder.errors",),
-    ("recorder.config", "recorder.models", "recorder.worker_socket", "recorder.canonical", "recorder.dates"),
+    (
+        "recorder.config",
+        "recorder.config_file",
+        "recorder.models",
+        "recorder.worker_socket",
+        "recorder.canonical",
+        "recorder.dates",
+    ),
     ("recorder.store",),
     ("recorder.capture",),
     (

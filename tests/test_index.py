@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from recorder.errors import ConfigError, WorkerUnavailable
+from recorder.errors import WorkerUnavailable
 from recorder.models import EventKind
 from recorder.store import vectors
 from recorder.store.db import Connection
+from tests import tiny_model
 from tests.built_model import MODELS, needs_model, needs_runtime
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 from worker import shelf
@@ -94,7 +95,7 @@ def test_the_wait_before_a_restart_doubles_up_to_five_minutes() -> None:
 def test_without_a_model_the_status_names_the_command_that_makes_one(tmp_path: Path) -> None:
     model = Model(tmp_path)
     assert model.status == "unavailable: no model (run `recorder models build`)"
-    assert model.model_id is None
+    assert model.chosen is None
     with pytest.raises(WorkerUnavailable, match="models build"):
         model.embed(["text"], 1.0)
 
@@ -132,16 +133,84 @@ def test_nothing_is_lost_from_the_queue_while_no_model_is_there(db: Connection, 
     assert vectors.waiting(db) == 1
 
 
-def test_the_newest_model_is_run_unless_one_was_chosen(tmp_path: Path) -> None:
-    broken_model(tmp_path, "older")
-    broken_model(tmp_path, "newer")
-    manifest = tmp_path / "newer" / shelf.MANIFEST
-    manifest.write_text(manifest.read_text().replace(str(NOW_MS), str(NOW_MS + 1)))
-    assert Model(tmp_path).model_id == "newer"
-    shelf.use(tmp_path, "older")
-    assert Model(tmp_path).model_id == "older"
-    with pytest.raises(ConfigError, match="newer, older"):
-        shelf.use(tmp_path, "other")
+@needs_runtime
+def test_the_settings_name_the_model_by_its_name_or_its_source_and_the_packaged_one_is_meant_else(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    models = tmp_path / "models"
+    for number, (name, source) in enumerate(
+        (("packaged", shelf.PACKAGE), ("first", str(folder)), ("second", str(folder)), ("hub", "somebody/small"))
+    ):
+        tiny_model.make(models, name, source=source, built_ms=number)
+    for wanted, run in (
+        ("", "packaged"),
+        ("first", "first"),
+        (str(folder), "second"),
+        (f"{folder}/../weights", "second"),
+        ("somebody/small", "hub"),
+        ("not/built", "hub"),
+    ):
+        model = Model(models, wanted=wanted)
+        assert model.chosen is not None and model.chosen.id == run, wanted
+
+
+@needs_runtime
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda network: network.write_bytes(network.read_bytes()[:-50]), "model.onnx is not what was built"),
+        (lambda network: network.write_bytes(network.read_bytes()[:-1] + b"x"), "model.onnx is not what was built"),
+        (lambda network: network.with_name(shelf.TOKENIZER).write_text("{}"), "tokenizer.json is not what was built"),
+    ],
+    ids=["truncated", "one byte changed", "another tokenizer"],
+)
+def test_a_damaged_model_is_not_run_and_the_status_says_how_to_mend_it(
+    tmp_path: Path, spoil: Callable[[Path], object], said: str
+) -> None:
+    spoil(tiny_model.make(tmp_path, "tiny").folder / shelf.NETWORK)
+    model = Model(tmp_path)
+    with pytest.raises(WorkerUnavailable, match=said):
+        model.embed(["text"], 30.0)
+    assert "models build --force" in model.status and model.pid is None
+
+
+@needs_runtime
+def test_a_model_whose_vectors_are_not_as_long_as_it_says_is_not_run(tmp_path: Path) -> None:
+    tiny_model.make(tmp_path, "tiny", 16, named=384)
+    model = Model(tmp_path)
+    with pytest.raises(WorkerUnavailable, match="16 dimensions and not the 384"):
+        model.embed(["text"], 30.0)
+
+
+@needs_runtime
+def test_however_often_a_model_cannot_be_loaded_nothing_leaves_the_queue(db: Connection, tmp_path: Path) -> None:
+    broken_model(tmp_path)
+    now_ms = [NOW_MS]
+    model = Model(tmp_path, clock_ms=lambda: now_ms[0])
+    for text in ("one", "two"):
+        queue(db, "event", add_event(db, A, text))
+    for _ in range(5):
+        now_ms[0] += 3_600_000
+        assert fill(db, model, 10) == 0
+    assert model.failures == 5 and vectors.waiting(db) == 2
+    assert [item.at_ms for item in vectors.due(db, 5)] == [NOW_MS, NOW_MS]
+
+
+@needs_runtime
+def test_what_is_embedded_while_another_model_is_chosen_is_all_by_one_model(db: Connection, tmp_path: Path) -> None:
+    old, new = tiny_model.make(tmp_path, "old", 8), tiny_model.make(tmp_path, "new", 12, built_ms=2)
+    model = Model(tmp_path, wanted="old")
+
+    def texts() -> Iterator[str]:
+        yield "before"
+        model.choose("new")
+        yield "after"
+
+    assert [len(vector) for vector in model.embed(texts(), 30.0)] == [old.dimension] * 2
+    assert [len(vector) for vector in model.embed(["next"], 30.0)] == [new.dimension]
+    model.close()
 
 
 def test_a_half_copied_model_is_none(tmp_path: Path) -> None:

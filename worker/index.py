@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +53,14 @@ class Model:
         self,
         models_dir: Path,
         *,
+        wanted: str = "",
         enabled: bool = True,
         idle_minutes: float = 5.0,
         max_rss_mb: int = MAX_RSS_MB,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.models_dir = models_dir
+        self.wanted = wanted
         self.enabled = enabled
         self.idle_minutes = idle_minutes
         self.max_rss_mb = max_rss_mb
@@ -81,40 +82,49 @@ class Model:
         return self._missing() or "ok"
 
     @property
-    def model_id(self) -> str | None:
+    def chosen(self) -> shelf.Built | None:
         """The model that is run, or would be."""
-        built = shelf.chosen(self.models_dir)
-        return built.id if built else None
+        return shelf.chosen(self.models_dir, self.wanted)
+
+    def choose(self, wanted: str) -> None:
+        """From the next text on run what `embed.model` means now. What failed before is tried again at once."""
+        self.wanted, self.failures = wanted, 0
 
     @property
     def pid(self) -> int | None:
         """The child's, while there is one."""
         return self.child.pid if self.child and self.child.poll() is None else None
 
-    def embed(self, texts: Iterable[str], timeout_s: float) -> list[bytes]:
-        """The vector of each text, one byte a dimension (`worker.child.as_int8`).
+    def embed(self, texts: Iterable[str], timeout_s: float, built: shelf.Built | None = None) -> list[bytes]:
+        """The vector of each text, one byte a dimension (`worker.child.as_int8`), all by this model or the chosen one.
 
         Raises: WorkerUnavailable when there is no model, it is late, or it died; the reason is in `status` too.
         """
         deadline = time.monotonic() + timeout_s
+        built = built or self.chosen
         found = []
         for text in texts:
             with self.door:
                 if not self.room.acquire(timeout=max(0.0, deadline - time.monotonic())):
                     raise WorkerUnavailable(f"the model is busy: no vector within {timeout_s} s")
             try:
-                found.append(self._one(text, deadline))
+                found.append(self._one(text, deadline, built))
             finally:
                 self.room.release()
         return found
 
-    def warm(self) -> None:
-        """Have the child running before the first question comes; nothing is said when it cannot be."""
+    def warm(self, built: shelf.Built | None = None) -> bool:
+        """Have the child running before the first question comes. False when it cannot be; `status` says why."""
+        built = built or self.chosen
         with self.room:
-            if self._missing() is None:
-                with suppress(WorkerUnavailable):  # logged, and said in `status`
-                    self._started()
-                    self.used_ms = self.clock_ms()
+            if self._missing() is not None or built is None:
+                return False
+            try:
+                self._started(built)
+            except WorkerUnavailable:  # logged by now
+                return False
+            self.used_ms = self.clock_ms()
+            return True
 
     def idle(self, now_ms: int) -> bool:
         """End the child when it was not used for long enough. True when it was ended."""
@@ -135,18 +145,18 @@ class Model:
         absent = [name for name in NEEDED if importlib.util.find_spec(name) is None]
         if absent:
             return f"unavailable: {absent[0]} is not installed (pip install 'claude-recorder[semantic]')"
-        if shelf.chosen(self.models_dir) is None:
+        if self.chosen is None:
             return f"unavailable: {shelf.NO_MODEL}"
         wait_ms = self.retry_ms - self.clock_ms()
         if self.failures and wait_ms > 0:
             return f"unavailable: {self.reason}; tried again in {wait_ms // 1000 + 1} s"
         return None
 
-    def _one(self, text: str, deadline: float) -> bytes:
+    def _one(self, text: str, deadline: float, built: shelf.Built | None) -> bytes:
         missing = self._missing()
-        if missing:
-            raise WorkerUnavailable(missing.removeprefix("unavailable: "))
-        child = self._started()
+        if missing or built is None:
+            raise WorkerUnavailable((missing or shelf.NO_MODEL).removeprefix("unavailable: "))
+        child = self._started(built)
         deadline = max(deadline, time.monotonic() + LEAST_TIMEOUT_S)  # the start took its time, not the text
         line = json.dumps({"text": text[:MOST_CHARS]}).encode() + b"\n"
         try:
@@ -163,9 +173,7 @@ class Model:
         self._mind_memory(int(answer.get("rss_mb", 0)))
         return base64.b64decode(answer["vector"])
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        built = shelf.chosen(self.models_dir)
-        assert built is not None
+    def _started(self, built: shelf.Built) -> subprocess.Popen[bytes]:
         if self.child is not None and (self.child.poll() is not None or self.running != built.id):
             self._end()
         if self.child is None:
@@ -201,7 +209,10 @@ class Model:
             if not block:
                 raise self._failed("the model's process ended")
             line += block
-        answer = json.loads(line)
+        try:
+            answer = json.loads(line)
+        except ValueError as error:
+            raise self._failed(f"the model's answer cannot be read ({error})") from error
         return answer if isinstance(answer, dict) else {}
 
     def _mind_memory(self, rss_mb: int) -> None:
@@ -231,10 +242,10 @@ class Model:
 
 def fill(db: Connection, model: Model, limit: int) -> int:
     """Embed what waits, newest first; how many were dealt with. No transaction is open while the model works."""
-    built = shelf.chosen(model.models_dir) if model.status == "ok" else None
+    built = model.chosen if model.status == "ok" else None
     if built is None:
         return 0
-    vectors.adopt(db, built.id, built.dimension)
+    vectors.adopt(db, built.id, built.dimension, most=MOST_WAITING)
     vectors.bound_queue(db, MOST_WAITING)
     done = 0
     for item in vectors.due(db, limit):
@@ -242,8 +253,10 @@ def fill(db: Connection, model: Model, limit: int) -> int:
         hashes = [content_hash(text) for text in texts]
         found = vectors.known(db, item.scope_id, built.id, hashes)
         wanted = {key: text for key, text in zip(hashes, texts, strict=True) if key not in found}
+        if wanted and not model.warm(built):
+            break  # no text's fault: all of them wait until it can be loaded
         try:
-            found |= zip(wanted, model.embed(list(wanted.values()), EMBED_TIMEOUT_S), strict=True)
+            found |= zip(wanted, model.embed(wanted.values(), EMBED_TIMEOUT_S, built), strict=True)
         except WorkerUnavailable as error:
             logger.warning("no vector for %s %d: %s", item.owner, item.owner_id, error)
             vectors.postpone(db, item.owner, item.owner_id)

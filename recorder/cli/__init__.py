@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from recorder.cli import capture, correct, lifecycle, links, memory, past, projects, review, service, state, sync
+from recorder.cli import (
+    capture,
+    correct,
+    lifecycle,
+    links,
+    memory,
+    models,
+    past,
+    projects,
+    review,
+    service,
+    state,
+    sync,
+)
 from recorder.cli.frame import app, guarded
 
 __all__ = [
@@ -14,6 +27,7 @@ __all__ = [
     "links",
     "main",
     "memory",
+    "models",
     "past",
     "projects",
     "review",

@@ -48,7 +48,7 @@ from recorder.models import (
 )
 from recorder.recall import fence, rank
 from recorder.recall import scope as scopes
-from recorder.store import audit, findings, memories, policy, vectors
+from recorder.store import audit, findings, memories, policy
 from recorder.store.db import read_mapped, transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
@@ -137,13 +137,7 @@ def ask(
     as_of_ms: int | None = None,
 ) -> Recall:
     """One recall, with the question's vector if the worker gives it in time."""
-    if here.config.embed.enabled:
-        vector, reason = embed.ask(
-            here.config.home, question, here.config.embed.query_timeout_ms, model=vectors.model(here.db)
-        )
-    else:
-        vector, reason = None, "turned off (embed.enabled)"
-    status = "ok" if vector is not None else f"unavailable: {reason}"
+    vector, status = embed.of_question(here.db, here.config, question)
     read_mapped(here.db)
     return rank.recall(
         here.db,

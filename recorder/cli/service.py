@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +40,6 @@ from recorder.store.db import DatabaseError, connect, transaction
 from recorder.store.tokens import Rights
 from recorder.web import access, serve
 from recorder.web.tokens import mint
-from worker import shelf
 
 PROMPTS_LOOKED_AT = 50
 
@@ -282,49 +280,3 @@ def demo(
     for line in result.story:
         out.print(Text(line))
     show_recall(result.found)
-
-
-models_app = typer.Typer(no_args_is_help=True, help="The embedding model.")
-app.add_typer(models_app, name="models")
-
-
-@models_app.command("list")
-def models_list(as_json: Json = False) -> None:
-    """List the models that are built; the one in use is marked."""
-    found = settings()
-    chosen = shelf.chosen(found.models_dir)
-    rows = [
-        (built.id, built.dimension, chosen is not None and built.id == chosen.id, shelf.unsound(built))
-        for built in shelf.listing(found.models_dir)
-    ]
-    if as_json:
-        names = ("id", "dimension", "used", "damaged")
-        print_json([dict(zip(names, row, strict=True)) for row in rows])
-        return
-    for name, dimension, used, damaged in rows:
-        flaw = f", damaged: {', '.join(damaged)}; build it anew" if damaged else ""
-        out.print(f"{'*' if used else ' '} {name} ({dimension} dimensions{flaw})")
-    if not rows:
-        out.print(shelf.NO_MODEL)
-
-
-@models_app.command("build")
-def models_build(
-    source: Annotated[
-        str | None, typer.Option("--source", help="A local path or hub name; embed.model, or the packaged one else.")
-    ] = None,
-) -> None:
-    """Build the int8 ONNX model once; needs the extra embed-build."""
-    only_a_person("builds a model")
-    # A process of its own: torch is heavy, and nothing else ever loads it.
-    source = source or settings().embed.model
-    asked = [sys.executable, "-m", "worker.export", "--models", str(settings().models_dir)]
-    sys.exit(subprocess.run([*asked, *(["--source", source] if source else [])], check=False).returncode)
-
-
-@models_app.command("use")
-def models_use(name: str) -> None:
-    """Use another model that is built."""
-    only_a_person("chooses the model")
-    shelf.use(settings().models_dir, name)
-    out.print(f"using {name}; what has a vector of another model gets a new one")

@@ -74,6 +74,11 @@ def waiting(db: Connection) -> int:
     return int(_first(db, "select count(*) from embed_queue") or 0)
 
 
+def rows_of_models(db: Connection) -> dict[str, int]:
+    """Model → how many events and versions of memories have vectors of it."""
+    return dict(db.execute("select model, count(*) from embeddings where window = 0 group by model"))
+
+
 def model(db: Connection) -> str | None:
     """The model whose vectors are searched; None before there is one."""
     return _state(db)[0]
@@ -180,10 +185,11 @@ def move(db: Connection, rows: Sequence[tuple[int, int | None]]) -> None:
         _note(db, note[0], note[1] + holes)
 
 
-def adopt(db: Connection, model: str, dimension: int = DIMENSION) -> bool:
+def adopt(db: Connection, model: str, dimension: int = DIMENSION, *, most: int = -1) -> bool:
     """Make this model the one the index holds. True when it was another, or the index was not sound.
 
-    Rows of other models stay until theirs are made anew, but are found no more; their owners are queued.
+    Rows of other models stay until theirs are made anew, but are found no more; their owners are queued, the newest
+    `most` of them (-1: all), and the rest put off (`bound_queue`).
     """
     held, holes = _state(db)
     sound = not has_vec(db) or vector_index.dimension(db) == dimension
@@ -195,12 +201,17 @@ def adopt(db: Connection, model: str, dimension: int = DIMENSION) -> bool:
         _note(db, model, 0)
         db.execute(
             "insert into embed_queue (owner, owner_id, at_ms)"
-            " select distinct b.owner, b.owner_id, coalesce(e.at_ms, v.recorded_ms, 0) from embeddings b"
+            " select distinct b.owner, b.owner_id, coalesce(e.at_ms, v.recorded_ms, 0) as at_ms from embeddings b"
             " left join events e on b.owner = 'event' and e.id = b.owner_id"
             " left join memory_versions v on b.owner = 'memory' and v.id = b.owner_id"
-            " where b.model <> ? on conflict do nothing",
-            (model,),
+            " where b.model <> ? order by at_ms desc limit ? on conflict do nothing",
+            (model, most),
         )
+        queued = db.changes()
+        if 0 <= most <= queued:
+            of_others = "select count(*) from embeddings where window = 0 and model <> ?"
+            ((number,),) = db.execute(of_others, (model,))
+            _count_put_off(db, put_off(db) + number - queued)
         if has_vec(db):
             vector_index.make(db, dimension, model)
     return True
@@ -227,20 +238,21 @@ def requeue_missing(db: Connection) -> int:
 
 
 def _queue_missing(db: Connection, limit: int) -> None:
-    """Queue the newest that should have a vector and have none; all of them with -1."""
+    """Queue the newest that should have a vector of the index's model and have none; all of them with -1."""
+    has_none = "not exists (select 1 from embeddings b where b.owner = '{}' and b.owner_id = {} and b.model is ?1)"
     kinds = ", ".join(f"'{kind}'" for kind in ROLES)
     db.execute(
         "insert into embed_queue (owner, owner_id, at_ms)"
         " select * from (select 'event', e.id, e.at_ms as at_ms from events e"
         f" where e.excerpt <> '' and e.kind in ({kinds})"
-        " and (e.class is null or e.class not in (select value from json_each(?)))"
+        " and (e.class is null or e.class not in (select value from json_each(?2)))"
         # The vector of a body that was let go went with it.
         " and e.scope_id is not null and e.codec <> 'gone'"
-        " and not exists (select 1 from embeddings b where b.owner = 'event' and b.owner_id = e.id)"
+        f" and {has_none.format('event', 'e.id')}"
         " union all select 'memory', v.id, v.recorded_ms from memory_versions v"
-        " where not exists (select 1 from embeddings b where b.owner = 'memory' and b.owner_id = v.id)"
-        " order by at_ms desc limit ?) where true on conflict do nothing",
-        (json.dumps(NOT_SAID), limit),
+        f" where {has_none.format('memory', 'v.id')}"
+        " order by at_ms desc limit ?3) where true on conflict do nothing",
+        (model(db), json.dumps(NOT_SAID), limit),
     )
 
 

@@ -28,8 +28,6 @@ SILENT = {
     ("projects", "split"),
     ("projects", "forget"),
     ("projects", "brief"),
-    ("models", "build"),
-    ("models", "use"),
 }
 """Commands that do something and have no result to print."""
 

@@ -188,6 +188,23 @@ def test_another_model_finds_none_of_the_old_vectors_and_their_owners_wait_again
     assert not vectors.adopt(db, "m2")
 
 
+def test_of_a_long_past_the_newest_get_a_vector_of_another_model_first_and_all_get_one(db: store.Connection) -> None:
+    made = [embedded(db, A, f"old {n}", towards(n)) for n in range(7)]
+    for n, event_id in enumerate(made):
+        db.execute("update events set at_ms = ? where id = ?", (NOW_MS + n, event_id))
+    assert vectors.adopt(db, "m2", most=3)
+    assert (vectors.waiting(db), vectors.put_off(db)) == (3, 4)
+    order = []
+    while vectors.waiting(db) or vectors.put_off(db):
+        vectors.bound_queue(db, 3)
+        assert vectors.waiting(db) <= 3
+        for item in vectors.due(db, 10):
+            order.append(made.index(item.owner_id))
+            vectors.store(db, item.owner, item.owner_id, "m2", [(item.text, towards(1))])
+    assert order == [6, 5, 4, 3, 2, 1, 0]
+    assert vectors.rows_of_models(db) == {"m2": 7}
+
+
 def test_a_model_of_another_dimension_gets_an_index_of_its_own(db: store.Connection) -> None:
     event_id = embedded(db, A, "old", towards(1))
     vectors.adopt(db, "wide", 768)

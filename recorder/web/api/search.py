@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from recorder import embed
-from recorder.config import Config
 from recorder.errors import GateRefused
 from recorder.models import EventKind, MemoryKind
 from recorder.recall import fence, rank
@@ -35,8 +34,8 @@ def search(
     if unknown:
         raise GateRefused("parameter", f"kind: there are {', '.join(sorted(KINDS))}")
     at_ms, then_ms = moment("valid_at", valid_at), moment("as_of", as_of)
-    vector, status = _vector(asked.here.config, q)
     with asked.desk(namespace) as here:
+        vector, status = embed.of_question(here.db, here.config, q)
         found = rank.recall(
             here.db,
             q,
@@ -58,11 +57,3 @@ def search(
         "text": told,
         "tokens": fence.tokens(told),
     }
-
-
-def _vector(config: Config, question: str) -> tuple[bytes | None, str]:
-    if not config.embed.enabled:
-        return None, "unavailable: turned off (embed.enabled)"
-    vector, reason = embed.ask(config.home, question, config.embed.query_timeout_ms)
-    said = reason.replace(str(config.home), "~/.recorder")
-    return vector, "ok" if vector is not None else f"unavailable: {said}"

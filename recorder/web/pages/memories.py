@@ -97,11 +97,7 @@ def listing(request: Request) -> Response:
 
 def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
     """What recall answers in the chosen project, or in each of the latest ones, and which arms could look."""
-    if page.config.embed.enabled:
-        vector, reason = embed.ask(page.config.home, question, page.config.embed.query_timeout_ms)
-    else:
-        vector, reason = None, "turned off (embed.enabled)"
-    status = "ok" if vector is not None else f"unavailable: {reason}"
+    vector, status = embed.of_question(page.db, page.config, question)
     scopes = [page.scope] if page.scope else _latest(page.db)
     hits: dict[str, Hit] = {}
     arms: dict[str, str] = {}
