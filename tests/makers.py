@@ -12,7 +12,8 @@ from recorder.capture import ingest, wire
 from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.models import Event
-from recorder.store.db import Connection
+from recorder.store import events
+from recorder.store.db import Connection, transaction
 
 T0 = 1_790_000_000_000
 _names = itertools.count()
@@ -69,3 +70,17 @@ def project_folder(home: Path, name: str = "project") -> Path:
     (folder / ".git").mkdir(parents=True)
     (folder / ".git" / "config").write_text("[core]\n\tbare = false\n")
     return folder
+
+
+def add_filler(db: Connection, count: int) -> None:
+    """So many events of no project that say nothing of interest."""
+    with transaction(db):
+        last = events.last_id(db)
+        db.execute(
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?1)"
+            " insert into events (key, kind, session_id, at_ms, received_ms, excerpt, body, codec, body_hash)"
+            " select 'filler' || i, 'tool_call', s.id, ?2, ?2, 'filler', x'7b7d', 'json', ''"
+            " from n, (select id from sessions order by id limit 1) s",
+            (count, T0),
+        )
+        events.index(db, last)

@@ -20,7 +20,7 @@ from recorder.recall import rank
 from recorder.store import audit, erase, events, findings, health, memories, sessions, texts, upkeep, vectors
 from recorder.store import copies as copies_noted
 from recorder.store.db import Connection, DatabaseError, checkpoint, connect, rewrite
-from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, stop, take
+from tests.makers import T0, add_filler, bash, event_of, hook_input, project_folder, prompt, stop, take
 from worker import brief, held
 
 SECRET = "Remember: the vault word is obelisk-ninetythree"
@@ -122,6 +122,23 @@ def test_no_byte_of_what_is_forgotten_is_left_in_the_home_and_its_twin_stands(
     assert health.integrity(db) is None
     for table in ("event_words", "event_trigrams"):
         db.execute(f"insert into {table} ({table}, rank) values ('integrity-check', 1)")
+
+
+def test_an_estimate_says_that_it_is_one_and_what_it_left_out_is_forgotten_all_the_same(
+    db: Connection, config: Config, project: str
+) -> None:
+    hidden = bash(
+        "cat notes", "x" * 3_000 + f" notes: {VALUE} " + "y" * 3_000, use="toolu_9", session="s3", prompt_id="p3"
+    )
+    take(db, config, [event_of(hidden, at_ms=T0 + 5)], now_ms=T0 + 6)
+    asked = (db, f"project.{project}", KEY, writer(project))
+    assert not gate.plan(*asked, at_once=True).estimate, "all was looked at"
+    add_filler(db, gate.AT_ONCE_EVENTS)
+    exact, at_once = gate.plan(*asked), gate.plan(*asked, at_once=True)
+    assert at_once.estimate and not exact.estimate
+    assert gate.reached(exact)["events"] == 2 and gate.reached(at_once)["events"] == 1
+    gate.carry_out(db, at_once, writer(project))
+    assert list(db.execute("select id from events where id <= 3")) == [(2,)]
 
 
 def test_of_a_forgotten_memory_the_history_says_who_and_when_and_nothing_of_what_it_said(

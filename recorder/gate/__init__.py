@@ -9,7 +9,7 @@ from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.labels import Labels, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
-from recorder.gate.reach import Plan, plan, plan_events, reached
+from recorder.gate.reach import AT_ONCE_EVENTS, Plan, plan, plan_events, reached
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
 from recorder.gate.verbs import approve, delete, give, lift, pin, reject, restore, revert, withdraw
 from recorder.gate.writer import CONFLICTS, Outcome, Redact, Writer, redact_here
@@ -17,6 +17,7 @@ from recorder.store.erase import Forgotten
 from recorder.store.erase import finish as finish_forgets
 
 __all__ = [
+    "AT_ONCE_EVENTS",
     "CONFLICTS",
     "DERIVED",
     "DISPOSITIONS",

@@ -16,6 +16,9 @@ from recorder.store import erase, events, holding, memories
 from recorder.store.db import Connection
 from recorder.store.holding import Words
 
+AT_ONCE_EVENTS, AT_ONCE_VERSIONS = 4_000, 1_000
+"""So many of the newest are looked at where a page waits: to look at a million events takes a quarter of a minute."""
+
 Dead = tuple[int, int, bool]
 """A version that goes, its memory, and whether it is the current one."""
 
@@ -44,13 +47,18 @@ class Plan:
     """Files of Claude Code's own that hold the same, as far as is known."""
     short: bool = False
     """Whether one of its texts is too short to be looked for everywhere."""
+    estimate: bool = False
+    """Not everything was looked at: it reaches this and perhaps more."""
 
 
-def plan(db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequence[int] = ()) -> Plan:
+def plan(
+    db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequence[int] = (), at_once: bool = False
+) -> Plan:
     """What forgetting a memory reaches: every version of it, the events it stands on, every other event that holds
     one of its quotes or values, every memory that says the same in any scope, and what stands on these events alone.
 
-    `also`: events to go with it.
+    `also`: events to go with it. `at_once`: an estimate, where there is too much to look at everything; whoever carries
+    it out looks at the rest.
 
     Raises: NotFound, GateRefused where it is no person.
     """
@@ -59,12 +67,16 @@ def plan(db: Connection, namespace: str, key: str, writer: Writer, *, also: Sequ
     values, cited, quotes = _said(db, current.id)
     sought = holding.words(_shown([*values, *quotes]))
     newest = events.last_id(db), memories.last_version(db)
-    found = {*cited, *also, *holding.events(db, sought)}
-    saying = [*_own(db, current), *holding.saying(db, sought, _same(values))]
+    estimate = at_once and (newest[0] > AT_ONCE_EVENTS or newest[1] > AT_ONCE_VERSIONS)
+    of_events, of_versions = (AT_ONCE_EVENTS, AT_ONCE_VERSIONS) if estimate else (None, None)
+    found = {*cited, *also, *holding.events(db, sought, newest=of_events)}
+    saying = [*_own(db, current), *holding.saying(db, sought, _same(values), newest=of_versions)]
     # A copy in other letters was told to us in other letters too.
     found |= set(holding.statements(db, [version_id for version_id, _, _ in saying]))
-    made = _planned(db, address_of(current), sought, values, current, also, found, saying, newest)
-    return replace(made, short=any(len(one.strip()) < holding.LEAST for one in (*values, *quotes)))
+    seen_to = (0, 0) if estimate else newest
+    made = _planned(db, address_of(current), sought, values, current, also, found, saying, seen_to)
+    short = any(len(one.strip()) < holding.LEAST for one in (*values, *quotes))
+    return replace(made, short=short, estimate=estimate)
 
 
 def plan_events(db: Connection, event_ids: Sequence[int], writer: Writer) -> Plan:
@@ -141,7 +153,8 @@ def renewed(db: Connection, planned: Plan) -> Plan:
         saying = (*saying, *holding.saying(db, planned.words, _same(planned.values), after_id=after_version))
     asked = planned.asked_events
     again = _planned(db, planned.subject, planned.words, planned.values, stands, asked, found, saying, newest)
-    return replace(again, transcripts=planned.transcripts, short=planned.short)
+    transcripts = again.transcripts if planned.estimate else planned.transcripts
+    return replace(again, transcripts=transcripts, short=planned.short)
 
 
 def reached(planned: Plan) -> dict[str, int]:

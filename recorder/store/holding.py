@@ -49,14 +49,19 @@ def words(texts: Iterable[str]) -> Words:
     return Words(tuple(least), tuple(spelled))
 
 
-def events(db: Connection, sought: Words, *, after_id: int = 0, kind: str | None = None) -> list[int]:
+def events(
+    db: Connection, sought: Words, *, after_id: int = 0, kind: str | None = None, newest: int | None = None
+) -> list[int]:
     """The events that hold one of the texts, whatever the case; in the excerpt whatever the white space too.
 
-    It reads every event, without a lock: 100,000 of them take 1 to 3 s.
+    It reads every event, without a lock: 100,000 of them take 1 to 3 s. With `newest` only so many are read, beside as
+    many that the index of words names.
     """
     if not sought.plain:
         return []
-    found = _in_excerpts(db, sought, after_id)
+    found = _in_excerpts(db, sought, after_id, newest)
+    if newest is not None:
+        after_id = max(after_id, stored.last_id(db) - newest)
     while True:
         rows = list(
             db.execute(
@@ -94,10 +99,13 @@ def of_turns(db: Connection, sought: Words, event_ids: Sequence[int]) -> list[in
 
 
 def saying(
-    db: Connection, sought: Words, same_value: Callable[[str], bool], *, after_id: int = 0
+    db: Connection, sought: Words, same_value: Callable[[str], bool], *, after_id: int = 0, newest: int | None = None
 ) -> list[tuple[int, int, bool]]:
     """(version, memory, whether it is the current one) of every version that says the same or holds one of the
-    texts."""
+    texts; with `newest` so many are looked at."""
+    if newest is not None:
+        ((last,),) = db.execute("select coalesce(max(id), 0) from memory_versions")
+        after_id = max(after_id, last - newest)
     rows = db.execute(
         "select v.id, v.memory_id, m.version_id is v.id, v.value, m.key, v.tags, v.source"
         " from memory_versions v join memories m on m.id = v.memory_id where v.id > ? order by v.id",
@@ -145,14 +153,15 @@ def statements(db: Connection, version_ids: Sequence[int]) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _in_excerpts(db: Connection, sought: Words, after_id: int) -> set[int]:
+def _in_excerpts(db: Connection, sought: Words, after_id: int, newest: int | None) -> set[int]:
     found: set[int] = set()
+    most = -1 if newest is None else newest
     for one in sought.plain:
         phrase = '"' + one.replace('"', '""').replace("\x00", " ") + '"'
         rows = db.execute(
             "select e.id, e.excerpt from event_words f cross join events e on e.id = f.rowid"
-            " where event_words match ? and e.id > ?",
-            (phrase.encode("utf-8", "replace").decode(), after_id),
+            " where event_words match ? and f.rowid > ? order by f.rowid desc limit ?",
+            (phrase.encode("utf-8", "replace").decode(), after_id, most),
         )
         found |= {event_id for event_id, excerpt in rows if sought.in_text(excerpt)}
     return found

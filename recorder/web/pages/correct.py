@@ -238,8 +238,9 @@ def _forget(page: Frame, wish: Wish) -> Response:
 
 
 def _plan(page: Frame, at: Memory) -> dict[str, Any]:
-    planned = gate.plan(page.db, at.namespace, at.key, page.writer_of(at))
+    planned = gate.plan(page.db, at.namespace, at.key, page.writer_of(at), at_once=True)
     return {
+        "estimate": planned.estimate,
         "reached": gate.reached(planned),
         "also": [one for one in planned.memories if one.id != at.id],
         "hidden": planned.derived,

@@ -11,6 +11,7 @@ import pytest
 from recorder import gate
 from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, State, Trust
 from recorder.store import audit, erase, findings, memories, relations
+from tests.makers import add_filler
 from tests.web.pages import house
 from tests.web.pages.conftest import House
 
@@ -79,6 +80,20 @@ def test_forgetting_shows_what_it_reaches_and_leaves_nothing(home: House) -> Non
     home.complaints.clear()
     assert home.page.goto(f"/memories/{number}").status == 404
     home.complaints.clear()
+
+
+def test_where_there_is_too_much_to_look_at_the_page_shows_an_estimate_and_says_so(home: House) -> None:
+    address = home.path("rule.tests", "forget")
+    home.page.goto(address)
+    assert "An estimate" not in home.page.locator("main").inner_text()
+    db = home.db()
+    add_filler(db, gate.AT_ONCE_EVENTS)
+    db.close()
+    home.page.goto(address)
+    shown = home.page.locator("main").inner_text()
+    assert "An estimate" in shown and "1 of kind prompt" in shown
+    press(home.page, "Forget")
+    assert RULE not in {hit.text for hit in home.hits("mend the failing parser test")}
 
 
 def test_a_memory_is_edited_with_its_words_tags_kind_and_dates(home: House) -> None:
