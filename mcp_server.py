@@ -17,16 +17,17 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import ToolAnnotations
+from mcp.types import Tool, ToolAnnotations
 from pydantic import Field
 
-from recorder import config, dates, embed, gate, redaction
+from recorder import config, embed, gate, redaction
 from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
-from recorder.models import Channel, Hit, Memory, MemoryKind, Origin, Proposal, Recall, Scope, StoredEvent, Trust
-from recorder.recall import fence, neighbours, rank, timeline
+from recorder.models import Channel, Hit, Memory, MemoryKind, Order, Origin, Proposal, Recall, Scope, StoredEvent, Trust
+from recorder.recall import fence, filters, neighbours, rank, timeline
 from recorder.recall import scope as scopes
 from recorder.store import db as store
 from recorder.store import events, hits, memories, search
+from recorder.store.only import EVERYTHING, Only
 
 logger = logging.getLogger("recorder.mcp")
 
@@ -57,7 +58,7 @@ AGENT = "agent"
 
 Kind = Literal["preference", "semantic", "procedural", "episodic"]
 Namespace = Annotated[str | None, Field(description="user, project, or an address below")]
-Then = str | None
+Then = str
 Weight = Annotated[float | None, Field(ge=0, le=1)]
 
 
@@ -152,20 +153,48 @@ class Tools:
     def memory_search(
         self,
         ctx: Context[Any, Any],
-        query: str,
+        query: str = "",
         namespace: Namespace = None,
-        kind: str | None = None,
+        kind: str = "",
         limit: int = 10,
-        valid_at: Then = None,
-        as_of: Then = None,
+        valid_at: Then = "",
+        as_of: Then = "",
+        since: Then = "",
+        until: Then = "",
+        file: str = "",
+        branch: str = "",
+        in_session: str = "",
+        tool: str = "",
+        trust: str = "",
+        failed: bool = False,
+        order: str = "",
+        offset: int = 0,
     ) -> str:
         """Search memory of earlier sessions of this project: past decisions, preferences, rules, commands that worked,
         errors and their fixes, what was asked, done, read or changed before. Any words, file paths, identifiers or
         error text. Returns compact rows (id, date, kind, trust, text) for memory_get, memory_timeline and memory_why.
         kind narrows to preference, semantic, procedural, episodic, or to prompt, tool_call, assistant. valid_at (a date
-        such as 2026-06): what held then; as_of: what was recorded and believed then."""
+        such as 2026-06): what held then; as_of: what was recorded and believed then. since, until: when it happened.
+        file (or folder), branch, in_session, tool (Bash), failed: the calls concerned, and memories from them. trust:
+        verified or candidate memories. order: relevance, newest, oldest; offset: the next rows. Without a query the
+        filters list."""
         with self._call("memory_search", ctx) as call:
             where = None if not namespace else scopes.address(call.scope, namespace)
+            only = _only(
+                kind=kind,
+                trust=trust,
+                since=since,
+                until=until,
+                file=file,
+                branch=branch,
+                session=in_session,
+                tool=tool,
+                failed=failed,
+                valid_at=valid_at,
+                as_of=as_of,
+            )
+            if not query.strip() and only == EVERYTHING and not where and not order:
+                raise ToolError("Give a query, or a filter such as since, file, tool or failed.")
             vector, vector_status = self._vector(call, query)
             store.read_mapped(call.db)
             answer = rank.recall(
@@ -176,17 +205,16 @@ class Tools:
                 vector=vector,
                 vector_status=vector_status,
                 now_ms=call.now_ms,
-                kinds=(kind,) if kind else (),
-                namespace=where,
-                valid_at_ms=_then(valid_at),
-                as_of_ms=_then(as_of),
+                only=replace(only, namespace=where),
+                order=_order(order),
+                offset=min(max(offset, 0), filters.FARTHEST),
             )
             _note(call, answer.hits or answer.misses, "shown")
             if answer.misses:
                 note = f"Nothing recorded seems to answer this; the nearest, likely about other things. {_arms(answer)}"
                 return fence.fence_rows(answer.misses, call.config.recall.max_tokens, note)
             if not answer.hits:
-                return f"Nothing recorded here matches. {_arms(answer)}"
+                return f"{'Nothing more' if offset > 0 else 'Nothing recorded here'} matches. {_arms(answer)}"
             return fence.fence_rows(answer.hits, call.config.recall.max_tokens, _arms(answer))
 
     def memory_get(
@@ -244,13 +272,13 @@ class Tools:
         ctx: Context[Any, Any],
         key: str,
         namespace: Namespace = None,
-        valid_at: Then = None,
-        as_of: Then = None,
+        valid_at: Then = "",
+        as_of: Then = "",
     ) -> str:
         """Read one memory by its exact namespace and key, with date, trust and evidence. Without a namespace: this
         project's, then the user's. To find memories by what they say use memory_search. valid_at, as_of: see there."""
         with self._call("memory_recall", ctx) as call:
-            only = search.Only(valid_at_ms=_then(valid_at), as_of_ms=_then(as_of))
+            only = _only(valid_at=valid_at, as_of=as_of)
             memory = _standing(call, namespace, key, only)
             hit = hits.of_memories(call.db, call.scope, [memory.id], now_ms=call.now_ms, only=only)[memory.id]
             _note(call, [hit], "read")
@@ -272,7 +300,7 @@ class Tools:
                 call.db,
                 call.scope,
                 now_ms=call.now_ms,
-                only=search.Only(
+                only=Only(
                     namespace=None if not namespace else scopes.address(call.scope, namespace),
                     kinds=(kind,) if kind else (),
                 ),
@@ -436,7 +464,7 @@ class Tools:
     def _vector(self, call: Call, query: str) -> tuple[bytes | None, str]:
         """The question's vector and what became of it; a worker that is not there is woken, never waited for."""
         vector, status = embed.of_question(call.db, call.config, query)
-        if vector is None and call.config.embed.enabled:
+        if vector is None and call.config.embed.enabled and query.strip():
             self._wake(call.config)
         return vector, fence.cut(fence.line(status), 140)
 
@@ -460,18 +488,25 @@ class Tools:
             logger.warning("%s cannot be started: %s", script, error)
 
 
-def _then(text: str | None) -> int | None:
-    """The moment meant.
+def _only(*, failed: bool = False, **given: str) -> Only:
+    """The filters meant; an empty one is not given.
 
     Raises: ToolError.
     """
     try:
-        return dates.instant(text) if text else None
-    except ValueError as error:
-        raise ToolError(fence.line(str(error))) from None
+        return filters.read(failed=failed, **{name: text or None for name, text in given.items()})
+    except filters.FilterError as error:
+        raise ToolError(fence.cut(fence.line(f"{error}"), 400)) from None
 
 
-def _standing(call: Call, namespace: str | None, key: str, only: search.Only = search.EVERYTHING) -> Memory:
+def _order(given: str) -> Order:
+    try:
+        return filters.order(given or None)
+    except filters.FilterError as error:
+        raise ToolError(str(error)) from None
+
+
+def _standing(call: Call, namespace: str | None, key: str, only: Only = EVERYTHING) -> Memory:
     """The memory at the address that recall would show, or would have shown at another time.
 
     Raises: NotFound; in the same words whether it never was, is deleted, or is not the caller's.
@@ -603,11 +638,26 @@ WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_worl
 HIDES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
 
 
+class Server(MCPServer[Any]):
+    """A server whose schemas leave out the titles that repeat a name: they took an eighth of what a client reads."""
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools."""
+        found = await super().list_tools()
+        return [tool.model_copy(update={"input_schema": _untitled(tool.input_schema)}) for tool in found]
+
+
+def _untitled(schema: Mapping[str, Any]) -> dict[str, Any]:
+    properties = {
+        name: {word: said for word, said in one.items() if word != "title"}
+        for name, one in schema["properties"].items()
+    }
+    return {word: said for word, said in schema.items() if word != "title"} | {"properties": properties}
+
+
 def build(caller: Caller) -> MCPServer[Any]:
     """The server, ready to run: no database is open and no model anywhere near."""
-    server: MCPServer[Any] = MCPServer(
-        "recorder", instructions=INSTRUCTIONS, version=version("claude-recorder"), log_level="WARNING"
-    )
+    server = Server("recorder", instructions=INSTRUCTIONS, version=version("claude-recorder"), log_level="WARNING")
     tools = Tools(caller)
     listed: tuple[tuple[Callable[..., str], ToolAnnotations], ...] = (
         (tools.memory_search, READS),

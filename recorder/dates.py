@@ -54,6 +54,23 @@ def instant(text: str) -> int:
     return at_ms
 
 
+def end(text: str) -> int:
+    """The first instant behind what a text means: a day, month or year is over by then.
+
+    Raises: ValueError as `instant` does.
+    """
+    at_ms, precision = instant(text), parse(text)[1]
+    first = _EPOCH + at_ms * _MS
+    try:
+        if precision is Precision.YEAR:
+            return _ms(first.replace(year=first.year + 1))
+        if precision is Precision.MONTH:
+            return _ms(first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1))
+        return at_ms + (_SPAN_MS["d"] if precision is Precision.DAY else 1)
+    except ValueError:  # the last year there is
+        return at_ms + 366 * _SPAN_MS["d"]
+
+
 def span_ms(text: str) -> int:
     """How long `30d` is: a number with s, m, h, d or w.
 

@@ -23,6 +23,8 @@ LAST_WINDOWS = 2
 
 def of_question(db: Connection, config: Config, question: str) -> tuple[bytes | None, str]:
     """The vector of a question, to be compared with those in the store, and `ok`; or None and `unavailable: <why>`."""
+    if not question.strip():
+        return None, "unavailable: nothing was asked"
     if not config.embed.enabled:
         return None, "unavailable: turned off (embed.enabled)"
     vector, reason = ask(config.home, question, config.embed.query_timeout_ms, model=vectors.model(db))

@@ -78,6 +78,14 @@ class State(StrEnum):
     FORGOTTEN = "forgotten"
 
 
+class Order(StrEnum):
+    """In which order recall answers."""
+
+    RELEVANCE = "relevance"
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
 class Precision(StrEnum):
     """How exact a date is. `UNKNOWN` at the end of validity: it ended, nobody knows when; no precision and no date:
     it still holds."""

@@ -47,6 +47,10 @@ def add_event(
     kind: EventKind = EventKind.PROMPT,
     narrow: str = "",
     at_ms: int = NOW_MS,
+    tool: str | None = None,
+    ok: bool | None = None,
+    branch: str | None = None,
+    cwd: str | None = None,
 ) -> int:
     """The id of a new event whose excerpt is its text."""
     number = events.count(db) + 1
@@ -59,6 +63,10 @@ def add_event(
         body={"text": text},
         ref=f"r{number}",
         uuid=f"uuid-{number}",
+        tool=tool,
+        ok=ok,
+        branch=branch,
+        cwd=cwd,
     )
     with store.transaction(db):
         sessions.see(

@@ -1,11 +1,10 @@
-"""Commands about memories: find, write, correct."""
+"""Commands about memories: read, write, correct."""
 
 from __future__ import annotations
 
 import difflib
-import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from recorder import dates, embed, gate
+from recorder import dates, gate
 from recorder.cli.frame import (
     Desk,
     Json,
@@ -30,31 +29,28 @@ from recorder.cli.frame import (
     print_table,
     when,
 )
-from recorder.errors import Conflict, NotFound, RecorderError
+from recorder.cli.recall import Then
+from recorder.errors import Conflict, NotFound
 from recorder.gate import queue
 from recorder.models import (
     Channel,
-    EventKind,
     Memory,
     MemoryKind,
     Origin,
     Precision,
     Proposal,
-    Recall,
     Scope,
     State,
     StoredEvent,
     Trust,
 )
-from recorder.recall import fence, rank
+from recorder.recall import fence
 from recorder.recall import scope as scopes
 from recorder.store import audit, findings, memories, policy
-from recorder.store.db import read_mapped, transaction
+from recorder.store.db import transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
-KINDS = frozenset((*MemoryKind, *EventKind))
 Key = Annotated[str, typer.Argument(help="What it is about, such as command.test.")]
-Then = Annotated[str | None, typer.Option("--as-of", help="What was recorded and believed then.")]
 Expected = Annotated[
     int | None, typer.Option("--expected-version", help="Do it only if this version still stands; 0: nothing does.")
 ]
@@ -80,132 +76,6 @@ def _expiry(text: str | None, now_ms: int) -> int | None:
         return None if text is None else dates.expiry(text, now_ms)
     except ValueError as error:
         raise typer.BadParameter(f"--expires: {error}") from None
-
-
-@app.command()
-def search(
-    question: Annotated[str, typer.Argument(metavar="QUERY", help="Any words, paths, identifiers.")] = "",
-    project: Project = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, max=100, help="At most this many; `recall.k` when left out.")
-    ] = None,
-    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be given again.")] = None,
-    valid_at: Annotated[
-        str | None, typer.Option("--valid-at", help="What held then: 2026, 2026-06, 2026-06-03.")
-    ] = None,
-    as_of: Then = None,
-    batch: Annotated[
-        Path | None, typer.Option("--batch", help="Ask every {id, question, project} line of this file.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Recall: what earlier sessions hold about something."""
-    unknown = set(kind or ()) - KINDS
-    if unknown:
-        raise typer.BadParameter(f"--kind {min(unknown)}: there are {', '.join(sorted(KINDS))}")
-    with desk() as here:
-        limit = limit or here.config.recall.k
-        if batch is not None:
-            for answer in _answers(here, batch, limit, tuple(kind or ())):
-                print_json(answer)
-            return
-        if not question:
-            raise typer.BadParameter("give a QUERY, or --batch FILE")
-        found = ask(
-            here,
-            question,
-            here.scope(project),
-            limit,
-            tuple(kind or ()),
-            valid_at_ms=moment("--valid-at", valid_at),
-            as_of_ms=moment("--as-of", as_of),
-        )
-        if as_json:
-            print_json(shape(found))
-            return
-        show_recall(found)
-
-
-def ask(
-    here: Desk,
-    question: str,
-    scope: Scope,
-    limit: int,
-    kinds: tuple[str, ...] = (),
-    *,
-    valid_at_ms: int | None = None,
-    as_of_ms: int | None = None,
-) -> Recall:
-    """One recall, with the question's vector if the worker gives it in time."""
-    vector, status = embed.of_question(here.db, here.config, question)
-    read_mapped(here.db)
-    return rank.recall(
-        here.db,
-        question,
-        scope,
-        k=limit,
-        vector=vector,
-        vector_status=status,
-        now_ms=here.now_ms,
-        kinds=kinds,
-        valid_at_ms=valid_at_ms,
-        as_of_ms=as_of_ms,
-    )
-
-
-def shape(found: Recall) -> dict[str, Any]:
-    """A recall as JSON prints it."""
-    return {
-        "arms": dict(found.arms),
-        "scope": list(found.scope),
-        "hits": [asdict(hit) for hit in found.hits],
-        "abstained": not found.hits,
-        "misses": [asdict(hit) for hit in found.misses],
-    }
-
-
-def _answers(here: Desk, batch: Path, limit: int, kinds: tuple[str, ...]) -> Iterable[dict[str, Any]]:
-    with batch.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                asked = json.loads(line)
-                question, name = str(asked["question"]), asked["id"]
-                folder = Path(asked["project"]) if asked.get("project") else None
-            except (ValueError, KeyError, TypeError) as error:
-                raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
-            found = ask(here, question, _scope_of_line(here, folder), limit, kinds)
-            told = fence.fence(found.hits, here.config.recall.max_tokens)
-            yield {"id": name, **shape(found), "tokens": fence.tokens(told)}
-
-
-def _scope_of_line(here: Desk, folder: Path | None) -> Scope:
-    """A folder that is neither here nor known ends no batch: the person's own memories answer."""
-    try:
-        return here.scope(folder)
-    except NotFound:
-        return Scope(None)
-
-
-def show_recall(found: Recall) -> None:
-    for hit in found.hits:
-        head = Text(
-            f"{hit.id}  {fence.day(hit.occurred_ms)}  {hit.kind}{'  ' + hit.trust if hit.trust else ''}", "bold"
-        )
-        if hit.namespace:
-            head.append(f"  {plain(hit.namespace)}/{plain(hit.key or '')}", "cyan")
-        out.print(head)
-        out.print(Text(fence.cut(plain(hit.text).strip(), 400)))
-        for cited in hit.evidence[:3]:
-            out.print(Text(f"  “{fence.cut(fence.line(str(cited['quote'])), 160)}”", "dim"))
-    if not found.hits:
-        out.print("nothing recorded about this")
-    if found.misses:
-        out.print(Text("nearest, though they do not seem to answer it:", "dim"))
-        for hit in found.misses:
-            out.print(Text(plain(fence.row(hit)), "dim"))
-    out.print(Text("arms: " + ", ".join(f"{arm} {status}" for arm, status in found.arms.items()), "dim"))
 
 
 @app.command()

@@ -30,7 +30,7 @@ from recorder.cli.frame import (
     settings,
     when,
 )
-from recorder.cli.memory import ask, show_recall
+from recorder.cli.recall import Asked, ask, show_recall
 from recorder.cli.state import source_root
 from recorder.errors import NotFound, SettingsError, StoreError
 from recorder.models import Scope
@@ -96,7 +96,7 @@ def _recalled_line() -> str:
         if not latest:
             return "nothing is recorded yet: work in Claude Code, and it is there in the next session"
         scope = Scope(latest[0].project_id)  # that of the latest one: the self-test's has none
-        found = ask(here, latest[0].excerpt[:200], scope, 1)
+        found = ask(here, latest[0].excerpt[:200], scope, Asked(limit=1))
         return "recalled: " + " ".join(fence.row(hit) for hit in found.hits)
 
 

@@ -14,7 +14,8 @@ from recorder.recall.question import Question, read
 from recorder.store import beside, search, sessions
 from recorder.store import hits as rows
 from recorder.store.db import Connection
-from recorder.store.search import Found, Only
+from recorder.store.only import Only
+from recorder.store.search import Found
 
 logger = logging.getLogger(__name__)
 

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from recorder.models import Hit, Recall, Scope
+from recorder.models import Hit, Order, Recall, Scope
 from recorder.recall import pool, weights
+from recorder.store import hits as rows
+from recorder.store import search
 from recorder.store.db import Connection
-from recorder.store.search import Only
+from recorder.store.only import EVERYTHING, Only
 
 SAME_SESSION = 3
 """After this many hits of one session the best of another goes first …"""
@@ -17,6 +19,10 @@ FLOOR = 0.3
 """… if it has this share of the best score."""
 ROOM = 4
 """So many times the hits wanted are looked at: enough that folding and diversity have a choice."""
+HOLDS = 0.5
+"""In the order of time, what holds less than this share of the best one's words of the question stays out …"""
+MEANS = 0.75
+"""… unless its meaning is among the nearest. In front it would only be new."""
 MISSES = 3
 """So many of the nearest are shown when nothing found is an answer."""
 
@@ -30,23 +36,60 @@ def recall(
     vector: bytes | None,
     vector_status: str,
     now_ms: int,
-    kinds: tuple[str, ...] = (),
-    namespace: str | None = None,
-    valid_at_ms: int | None = None,
-    as_of_ms: int | None = None,
+    only: Only = EVERYTHING,
+    order: Order = Order.RELEVANCE,
+    offset: int = 0,
 ) -> Recall:
-    """At most `k` hits, best first, and what became of each arm. No hit is an answer; no arm is an error.
-
-    `valid_at_ms` asks for what held then, `as_of_ms` for what was recorded and believed then.
+    """At most `k` hits behind the first `offset`, in the order asked for, and what became of each arm. No hit is an
+    answer; no arm is an error. Who asks nothing gets what `only` leaves, one by one, the newest first.
 
     Raises: StoreError when not one arm could look.
     """
-    only = Only(namespace=namespace, kinds=kinds, valid_at_ms=valid_at_ms, as_of_ms=as_of_ms)
+    if not question.strip():
+        return _browsed(db, scope, k, now_ms, only, order, offset)
     found = pool.gather(db, question, scope, vector=vector, vector_status=vector_status, now_ms=now_ms, only=only)
-    hits = diversify(fold(scored(found, weights.of(found.by_meaning), ROOM * k)), k)
+    hits = ranked(found, k, offset)
     if not is_answer(found, *weights.answers(found.by_meaning)):
-        return Recall(hits=(), arms=found.arms, scope=scope.names, misses=hits[:MISSES])
+        nearest = hits[:MISSES] if offset == 0 else ()
+        return Recall(hits=(), arms=found.arms, scope=scope.names, misses=nearest)
+    if order is not Order.RELEVANCE:
+        hits = by_time(found, order)[offset : offset + k]
     return Recall(hits=hits, arms=found.arms, scope=scope.names)
+
+
+def _browsed(db: Connection, scope: Scope, k: int, now_ms: int, only: Only, order: Order, offset: int) -> Recall:
+    newest = order is not Order.OLDEST
+    listed = search.listed(db, scope, now_ms=now_ms, only=only, newest=newest, limit=k, offset=offset)
+    of_type = {type: [row.id for row in listed if row.type == type] for type in ("event", "memory")}
+    events = rows.of_events(db, scope, of_type["event"], now_ms=now_ms, only=only)
+    memories = rows.of_memories(db, scope, of_type["memory"], now_ms=now_ms, only=only)
+    known = {("event", n): hit for n, hit in events.items()} | {("memory", n): hit for n, hit in memories.items()}
+    hits = tuple(known[row.type, row.id] for row in listed if (row.type, row.id) in known)
+    return Recall(hits=hits, arms={"time": "ok"}, scope=scope.names)
+
+
+def ranked(found: pool.Pool, k: int, offset: int = 0) -> tuple[Hit, ...]:
+    """A page of the best. What stood on the first page stands on no other, whatever the later ones look at."""
+    weight = weights.of(found.by_meaning)
+    first = diversify(fold(scored(found, weight, ROOM * k)), k)
+    if offset == 0:
+        return first
+    told = {hit.id for hit in first} | {event for hit in first for event in _cited(hit)}
+    rest = [hit for hit in fold(scored(found, weight, len(found.candidates))) if hit.id not in told]
+    return (*first, *diversify(rest, len(rest)))[offset : offset + k]
+
+
+def by_time(found: pool.Pool, order: Order) -> tuple[Hit, ...]:
+    """All that answers nearly as well as the best, in the order it happened or the other way round."""
+    most = max((row.get("own", 0.0) for row in found.features), default=0.0)
+    near = {
+        one.hit.id
+        for one, row in zip(found.candidates, found.features, strict=True)
+        if row.get("own", 0.0) >= HOLDS * most or row.get("near", 0.0) >= MEANS
+    }
+    hits = fold(scored(found, weights.of(found.by_meaning), len(found.candidates)))
+    kept = [hit for hit in hits if hit.id in near]
+    return tuple(sorted(kept, key=lambda hit: (hit.occurred_ms, hit.id), reverse=order is Order.NEWEST))
 
 
 def scored(found: pool.Pool, weight: Mapping[str, float], most: int) -> list[Hit]:
@@ -90,7 +133,7 @@ def fold(hits: Sequence[Hit]) -> list[Hit]:
     """The hits without the events that a memory among them cites, and without repeats of the same words;
     a memory has at least the score of the events folded under it."""
     score_of = {hit.id: hit.score for hit in hits}
-    cited = {hit.id: [f"e{one['event_id']}" for one in hit.evidence if one["event_id"]] for hit in hits}
+    cited = {hit.id: _cited(hit) for hit in hits}
     lifted = [
         replace(hit, score=max([hit.score, *(score_of.get(e, 0.0) for e in cited[hit.id])])) if cited[hit.id] else hit
         for hit in hits
@@ -101,6 +144,10 @@ def fold(hits: Sequence[Hit]) -> list[Hit]:
         if hit.id not in folded:
             kept.setdefault(hit.id if hit.type == "memory" else " ".join(hit.text.lower().split()), hit)
     return list(kept.values())
+
+
+def _cited(hit: Hit) -> list[str]:
+    return [f"e{one['event_id']}" for one in hit.evidence if one["event_id"]]
 
 
 def diversify(hits: Sequence[Hit], k: int) -> tuple[Hit, ...]:

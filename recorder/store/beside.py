@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from recorder.models import Scope
 from recorder.store.db import Connection
-from recorder.store.search import EVENT_IN_SCOPE, Only, bound
+from recorder.store.only import EVENT_IN_SCOPE, Only, bound
 
 LOOKED_AT = 16
 """Rows passed over at most on each side: between two events of one thread stand those of others."""

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from recorder.errors import StoreError
-from recorder.store import indexes
+from recorder.store import indexes, paths
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ def connect(path: Path) -> Connection:
         db = apsw.Connection(str(path))
         _wait_when_busy(db)
         _plan_once(db)
+        _add_functions(db)
         if not db.pragma("page_count"):
             db.execute(FRESH_PRAGMAS).get
         db.execute(PRAGMAS).get  # fetched to the end: execute alone stops at the first row, which journal_mode gives
@@ -107,6 +109,13 @@ def _plan_once(db: Connection) -> None:
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
+def _add_functions(db: Connection) -> None:
+    def names_file(*given: Any) -> bool:
+        return paths.names(*given)
+
+    db.create_scalar_function("names_file", names_file, 3, deterministic=True)
+
+
 def _remedy(path: Path, error: Exception) -> str:
     if isinstance(error, DAMAGE):
         return "Move it away to begin anew, or restore a backup"
@@ -124,6 +133,7 @@ def connect_readonly(path: Path) -> Connection:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         _wait_when_busy(db)
         _plan_once(db)
+        _add_functions(db)
         db.execute("pragma query_only = on")
         _load_vec(db)
         db.execute("select count(*) from sqlite_schema").get

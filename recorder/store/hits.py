@@ -8,7 +8,7 @@ from typing import Any
 
 from recorder.models import Hit, Scope
 from recorder.store.db import Connection
-from recorder.store.search import EVENT_IN_SCOPE, EVERYTHING, MEMORY_IN_SCOPE, Only, bound, versions
+from recorder.store.only import EVENT_IN_SCOPE, EVERYTHING, Only, bound, events_in, memories_in, versions
 
 UUID_OF_EVENT = "(select s.uuid from sightings s where s.event_id = e.id and s.uuid is not null order by s.id limit 1)"
 
@@ -19,7 +19,7 @@ def of_events(
     """The events of these ids that the caller may see, by id, without a score."""
     sql = (
         f"select e.id, e.kind, e.excerpt, e.at_ms, e.session_id, {UUID_OF_EVENT}, e.tool_use_id, e.prompt_id"
-        f" from events e where e.id in (select value from json_each(:ids)) and {EVENT_IN_SCOPE}"
+        f" from events e where e.id in (select value from json_each(:ids)) and {events_in(only)}"
     )
     return {
         row[0]: Hit(
@@ -44,7 +44,7 @@ def of_memories(
     sql = (
         "select m.id, m.namespace, m.key, v.value, v.kind, v.trust, v.occurred_ms, v.id"
         f" from memory_versions v {join} where m.id in (select value from json_each(:ids))"
-        f" and {MEMORY_IN_SCOPE} and {believed} order by v.recorded_ms, v.id"
+        f" and {memories_in(only)} and {believed} order by v.recorded_ms, v.id"
     )
     rows = list(db.execute(sql, {**bound(scope, now_ms, only), "ids": json.dumps(list(ids))}))
     evidence = _evidence(db, scope, [row[7] for row in rows], now_ms=now_ms)

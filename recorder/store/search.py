@@ -11,13 +11,24 @@ from typing import Any
 from recorder.models import Scope
 from recorder.store import indexes, named, policy, vectors
 from recorder.store.db import Connection
+from recorder.store.only import (
+    EVENT_IN_SCOPE,
+    EVERYTHING,
+    Only,
+    bound,
+    events_in,
+    memories_in,
+    versions,
+)
 from recorder.store.wordforms import forms
 
 MOST_TERMS = 24
 LONGEST_TERM = 64
 LONGEST_QUERY = 4_000
 LIKE_NEWEST = 2_000
-"""LIKE cannot use an index: it reads this many of the scope's newest events and all of its memories."""
+"""LIKE cannot use an index: it reads this many of the newest events that are wanted, and all memories."""
+MORE = 4
+"""So many times the vectors wanted are taken from the index where a filter will leave some of them out."""
 
 STOP_WORDS = frozenset(
     "a about after all also am an and any are as at be been before but by can could did do does doing done for from"
@@ -47,60 +58,6 @@ class Found:
 
 class Partial(list[Found]):
     """What an arm found that did not look at everything: a name was too common to look at all that hold it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Only:
-    """What a caller narrows a search to, inside the scope: nothing here can widen it.
-
-    `valid_at_ms`: what held then. `as_of_ms`: what was recorded and believed then, with the trust of then.
-    """
-
-    namespace: str | None = None
-    kinds: tuple[str, ...] = ()
-    valid_at_ms: int | None = None
-    as_of_ms: int | None = None
-
-    @property
-    def of_another_time(self) -> bool:
-        return self.valid_at_ms is not None or self.as_of_ms is not None
-
-
-EVERYTHING = Only()
-
-EVENT_IN_SCOPE = (
-    f"e.scope_id in {policy.scope_ids(':project')}"
-    " and (:kinds is null or e.kind in (select value from json_each(:kinds)))"
-    " and (:as_of is null or e.received_ms <= :as_of)"
-)
-MEMORY_IN_SCOPE = (
-    f"{policy.visible(':project')}"
-    " and (:namespace is null or m.namespace = :namespace"
-    " or substr(m.namespace, 1, length(:namespace) + 1) = :namespace || '.')"
-    " and (:kinds is null or v.kind in (select value from json_each(:kinds)))"
-)
-CURRENT_VERSION = "join memories m on m.id = v.memory_id and m.version_id = v.id"
-ANY_VERSION = "join memories m on m.id = v.memory_id"
-
-
-def versions(only: Only) -> tuple[str, str]:
-    """The join of `memory_versions v` with `memories m`, and the condition on both, for what recall may show."""
-    if only.of_another_time:
-        return ANY_VERSION, policy.condition_then("recall")
-    return CURRENT_VERSION, policy.condition("recall")
-
-
-def bound(scope: Scope, now_ms: int, only: Only = EVERYTHING) -> dict[str, Any]:
-    """The values every scoped statement is bound with."""
-    as_of = only.as_of_ms if only.as_of_ms is not None else now_ms if only.of_another_time else None
-    return {
-        "project": scope.names[-1] if scope.project_id is not None else None,
-        "namespace": only.namespace,
-        "kinds": json.dumps(only.kinds) if only.kinds else None,
-        "now_ms": now_ms,
-        "as_of": as_of,
-        "valid_at": only.valid_at_ms if only.valid_at_ms is not None else as_of or now_ms,
-    }
 
 
 def terms(question: str) -> tuple[str, ...]:
@@ -152,7 +109,8 @@ def words(
     values = bound(scope, now_ms, only)
     wanted = dict.fromkeys(form for term in terms(question) for form in forms(term))
     match = named.any_of(wanted)
-    return _event_words(db, match, limit, values) + _match(db, "memory_words", match, limit, values, only)
+    of_memories = _match(db, "memory_words", match, limit, values, only)
+    return _event_words(db, match, limit, values, only) + of_memories
 
 
 def trigram(
@@ -164,7 +122,7 @@ def trigram(
     spelled = [name for name in names(question) if len(name) >= 3]
     unspaced = [name for name in names(question) if _UNSPACED.fullmatch(name)]
     parts = [part for name in spelled for part in (_threes(name) if name in unspaced else (name,))][: 2 * MOST_TERMS]
-    of_events, whole = named.events(db, parts if only.namespace is None else (), EVENT_IN_SCOPE, values, limit)
+    of_events, whole = named.events(db, () if only.memories_alone else parts, events_in(only), values, limit)
     found = [Found("event", row_id, score) for row_id, score in of_events]
     found += _match(db, "memory_trigrams", named.any_of(parts), limit, values, only)
     looked_for = [name for name in names(question) if len(name) < 3 or name in unspaced][:4]
@@ -178,13 +136,34 @@ def vector(
 ) -> list[Found]:
     """Rows whose meaning is near the vector, best first; the score is the cosine similarity of the best window."""
     values = bound(scope, now_ms, only)
-    near = vectors.search(db, scope, asked, limit)
-    return [
-        Found(type, row_id, score)
-        for type, sql in (("event", _NEAR_EVENTS), ("memory", _near_memories(only)))
-        for row_id, score in _best(db, sql, [n for n in near if n.owner == type], values)
-        if type == "memory" or only.namespace is None
-    ]
+    near = vectors.search(db, scope, asked, limit if only == EVERYTHING else MORE * limit)
+    found = []
+    for type, sql in (("event", _near_events(only)), ("memory", _near_memories(only))):
+        if type == "event" and only.memories_alone:
+            continue
+        of_type = [one for one in near if one.owner == type]
+        rows = _best(db, sql, of_type, values)[:limit]
+        if len(rows) < limit and only != EVERYTHING:
+            # What stood nearest was mostly not wanted: what is wanted is compared itself, however far down it stands.
+            rows = list(db.execute(_compared(type, only), {**values, "asked": asked, "limit": limit}))
+        found += [Found(type, row_id, score) for row_id, score in rows]
+    return found
+
+
+def _compared(type: str, only: Only) -> str:
+    """(id, cosine similarity of its best window) of what is wanted, best first."""
+    if type == "event":
+        owners, row_id, owner_id, wanted = "events e", "e.id", "e.id", events_in(only)
+    else:
+        join, believed = versions(only)
+        owners, row_id, owner_id = f"memory_versions v {join}", "m.id", "v.id"
+        wanted = f"{memories_in(only)} and {believed}"
+    return (
+        f"select {row_id}, max(1.0 - vec_distance_cosine(vec_int8(b.vector), vec_int8(:asked))) from {owners}"
+        f" cross join embeddings b on b.owner = '{type}' and b.owner_id = {owner_id}"
+        f" where {wanted} and length(b.vector) = length(:asked) and {_SAME_MODEL}"
+        f" group by {row_id} order by 2 desc, 1 limit :limit"
+    )
 
 
 def likeness(db: Connection, owners: Iterable[tuple[str, int]], asked: bytes) -> dict[tuple[str, int], float]:
@@ -216,17 +195,19 @@ _LIKENESS = {
     ),
 }
 
-_NEAR_EVENTS = (
-    "select e.id, n.value from json_each(:near) n join events e on e.id = cast(n.key as integer)"
-    f" where {EVENT_IN_SCOPE} order by n.value desc, e.id"
-)
+
+def _near_events(only: Only) -> str:
+    return (
+        "select e.id, n.value from json_each(:near) n join events e on e.id = cast(n.key as integer)"
+        f" where {events_in(only)} order by n.value desc, e.id"
+    )
 
 
 def _near_memories(only: Only) -> str:
     join, believed = versions(only)
     return (
         "select m.id, n.value from json_each(:near) n join memory_versions v on v.id = cast(n.key as integer)"
-        f" {join} where {MEMORY_IN_SCOPE} and {believed} order by n.value desc, m.id"
+        f" {join} where {memories_in(only)} and {believed} order by n.value desc, m.id"
     )
 
 
@@ -237,23 +218,25 @@ def _best(db: Connection, sql: str, near: Iterable[Any], values: Mapping[str, An
     return list(db.execute(sql, {**values, "near": json.dumps(best)}))
 
 
-def _event_words(db: Connection, match: str, limit: int, values: Mapping[str, Any]) -> list[Found]:
+def _event_words(db: Connection, match: str, limit: int, values: Mapping[str, Any], only: Only) -> list[Found]:
     scopes = [
         f'"{indexes.IN_SCOPE}{row[0]}"'
         for row in db.execute(f"select id from scopes where id in {policy.scope_ids(':project')}", values)
     ]
-    if not match or not scopes or values["namespace"] is not None:
+    if not match or not scopes or only.memories_alone:
         return []
+    wanted = events_in(only)
+    any_of_them = "true" if only == EVERYTHING else "false"
     values = {**values, "match": f"scope : ({' OR '.join(scopes)}) AND ({match})", "limit": limit}
     # The index itself is read inside the scope alone, and a row of `events` only where it is needed: of a million
     # rows that takes 15 ms, of a scope of every sixth 110, where a join with each row of the words took 400.
     # The scope has no weight in the score.
     rows = db.execute(
         "with best as materialized (select f.rowid as id, -bm25(event_words, 1.0, 0.0) as score from event_words f"
-        " where event_words match :match and (:kinds is null and :as_of is null"
-        f" or exists (select 1 from events e where e.id = f.rowid and {EVENT_IN_SCOPE}))"
+        f" where event_words match :match and ({any_of_them}"
+        f" or exists (select 1 from events e where e.id = f.rowid and {wanted}))"
         " order by bm25(event_words, 1.0, 0.0), f.rowid desc limit :limit)"
-        f" select e.id, b.score from best b cross join events e on e.id = b.id where {EVENT_IN_SCOPE}"
+        f" select e.id, b.score from best b cross join events e on e.id = b.id where {wanted}"
         " order by b.score desc, e.id desc",
         values,
     )
@@ -268,7 +251,7 @@ def _match(
     join, believed = versions(only)
     rows = db.execute(
         f"select m.id, -bm25({of_memories}) from {of_memories} f cross join memory_versions v on v.id = f.rowid"
-        f" {join} where {of_memories} match :match and {MEMORY_IN_SCOPE} and {believed}"
+        f" {join} where {of_memories} match :match and {memories_in(only)} and {believed}"
         f" order by bm25({of_memories}), m.id desc limit :limit",
         {**values, "match": match, "limit": limit},
     )
@@ -280,24 +263,26 @@ def _like(db: Connection, parts: list[str], limit: int, values: Mapping[str, Any
     for part in parts:
         escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         bindings = {**values, "like": f"%{escaped}%", "limit": limit, "newest": LIKE_NEWEST}
-        for type, sql in (("event", _LIKE_EVENTS), ("memory", _like_memories(only))):
-            if type == "memory" or values["namespace"] is None:
+        for type, sql in (("event", _like_events(only)), ("memory", _like_memories(only))):
+            if type == "memory" or not only.memories_alone:
                 for (row_id,) in db.execute(sql, bindings):
                     found[type, row_id] = found.get((type, row_id), 0.0) + 1.0
     return [Found(type, row_id, score) for (type, row_id), score in sorted(found.items(), key=lambda item: -item[1])]
 
 
-_LIKE_EVENTS = (
-    f"select e.id from (select id from events where scope_id in {policy.scope_ids(':project')}"
-    f" order by at_ms desc limit :newest) newest cross join events e on e.id = newest.id where {EVENT_IN_SCOPE}"
-    " and (e.narrow like :like escape '\\' or e.excerpt like :like escape '\\') limit :limit"
-)
+def _like_events(only: Only) -> str:
+    # The newest are counted among those that are wanted: a filter must not leave less to look at.
+    return (
+        f"select e.id from (select e.id from events e where {events_in(only)} order by e.at_ms desc limit :newest) n"
+        " cross join events e on e.id = n.id"
+        " where (e.narrow like :like escape '\\' or e.excerpt like :like escape '\\') limit :limit"
+    )
 
 
 def _like_memories(only: Only) -> str:
     join, believed = versions(only)
     return (
-        f"select m.id from memory_versions v {join} where {MEMORY_IN_SCOPE} and {believed}"
+        f"select m.id from memory_versions v {join} where {memories_in(only)} and {believed}"
         " and (m.key like :like escape '\\' or v.value like :like escape '\\') order by v.recorded_ms desc limit :limit"
     )
 
@@ -319,12 +304,41 @@ def current(
     """Ids of the memories that recall would show, the latest first."""
     join, believed = versions(only)
     sql = (
-        f"select m.id from memory_versions v {join} where {MEMORY_IN_SCOPE} and {believed}"
+        f"select m.id from memory_versions v {join} where {memories_in(only)} and {believed}"
         " and (:tag is null or exists (select 1 from json_each(v.tags) t where t.value = :tag))"
         " order by v.recorded_ms desc, m.id desc limit :limit offset :offset"
     )
     values = {**bound(scope, now_ms, only), "tag": tag, "limit": limit, "offset": offset}
     return [row[0] for row in db.execute(sql, values)]
+
+
+def listed(
+    db: Connection, scope: Scope, *, now_ms: int, only: Only, newest: bool, limit: int, offset: int = 0
+) -> list[Found]:
+    """What is wanted, asked nothing: events that say something, and memories, in the order they happened or the other
+    way round; equal times by type and id."""
+    last = limit + offset
+    values = {**bound(scope, now_ms, only), "limit": last}
+    order = "desc" if newest else "asc"
+    join, believed = versions(only)
+    rows = [
+        ("memory", *row)
+        for row in db.execute(
+            f"select v.occurred_ms, m.id from memory_versions v {join} where {memories_in(only)} and {believed}"
+            f" order by v.occurred_ms {order}, m.id {order} limit :limit",
+            values,
+        )
+    ]
+    # Scope by scope: the index of each has its rows in this order, and is left as soon as there are enough.
+    scopes = db.execute(f"select id from scopes where id in {policy.scope_ids(':project')}", values)
+    for (scope_id,) in [] if only.memories_alone else list(scopes):
+        sql = (
+            f"select e.at_ms, e.id from events e where e.scope_id = :one and {events_in(only)} and e.excerpt <> ''"
+            f" order by e.at_ms {order}, e.id {order} limit :limit"
+        )
+        rows += [("event", *row) for row in db.execute(sql, {**values, "one": scope_id})]
+    rows.sort(key=lambda row: (row[1], row[0], row[2]), reverse=newest)
+    return [Found(type, row_id, 0.0) for type, _, row_id in rows[offset:last]]
 
 
 def around(db: Connection, scope: Scope, event_id: int, *, before: int, after: int, now_ms: int) -> list[int]:

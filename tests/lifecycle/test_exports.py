@@ -17,6 +17,7 @@ from recorder.models import Channel, Project, Scope
 from recorder.recall import rank
 from recorder.store import audit, denials, erase, events, memories, projects
 from recorder.store.db import connect, transaction
+from recorder.store.only import Only
 from tests.lifecycle.homes import (
     DEPLOY,
     DROPPED,
@@ -68,7 +69,12 @@ def test_what_came_over_is_recalled_of_then_and_now_with_its_evidence(tmp_path: 
     imported(new, exported(old, tmp_path / "e.json"))
     for as_of_ms, expected in ((None, DEPLOY), (NOW_MS + 500, "We deploy with scripts")):
         found = rank.recall(
-            new, "deploy scripts helm", A, k=10, vector=None, vector_status="off", now_ms=LATER, as_of_ms=as_of_ms
+            *(new, "deploy scripts helm", A),
+            k=10,
+            vector=None,
+            vector_status="off",
+            now_ms=LATER,
+            only=Only(as_of_ms=as_of_ms),
         )
         assert expected in [hit.text for hit in found.hits]
     cited = memories.find(new, SPACE_A, "decision.queue")

@@ -10,6 +10,7 @@ import pytest
 from recorder.models import EventKind, Recall, Scope
 from recorder.recall import fence, question, rank
 from recorder.store import db as store
+from recorder.store.only import Only
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
 DAY_MS = 86_400_000
@@ -56,8 +57,10 @@ def test_what_stands_beside_a_hit_in_another_project_is_not_brought_along(db: st
 def test_a_kind_that_was_not_asked_for_is_not_brought_along(db: store.Connection) -> None:
     asked = add_event(db, A, "Which queue backend for the importer?", session="talk")
     add_event(db, A, "Huey, since Redis runs anyway.", kind=EventKind.ASSISTANT, session="talk")
-    assert ids(ask(db, "queue backend of the importer", kinds=("prompt",)))[0] == f"e{asked}"
-    assert {hit.kind for hit in ask(db, "queue backend of the importer", kinds=("prompt",)).hits} == {"prompt"}
+    assert ids(ask(db, "queue backend of the importer", only=Only(kinds=("prompt",))))[0] == f"e{asked}"
+    assert {hit.kind for hit in ask(db, "queue backend of the importer", only=Only(kinds=("prompt",))).hits} == {
+        "prompt"
+    }
 
 
 def test_a_date_in_the_question_finds_what_was_said_that_day(db: store.Connection) -> None:

@@ -2,38 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from recorder import embed
 from recorder.errors import GateRefused
-from recorder.models import EventKind, MemoryKind
-from recorder.recall import fence, rank
+from recorder.models import Order
+from recorder.recall import fence, filters, rank
 from recorder.recall import scope as scopes
-from recorder.web.api.desk import Asked, moment
+from recorder.store.only import EVERYTHING
+from recorder.web.api.desk import Asked
 
 routes = APIRouter(prefix="/api", tags=["search"])
-KINDS = frozenset((*MemoryKind, *EventKind))
 Then = Annotated[str | None, Query(max_length=40)]
+Name = Annotated[str | None, Query(min_length=1, max_length=filters.LONGEST)]
+Several = Annotated[list[str] | None, Query(max_length=20)]
 
 
 @routes.get("/search")
 def search(
     asked: Asked,
-    q: Annotated[str, Query(min_length=1, max_length=4_000, description="Any words, paths, identifiers.")],
+    q: Annotated[
+        str, Query(max_length=4_000, description="Any words, paths, identifiers; without them the filters list.")
+    ] = "",
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
-    kind: Annotated[list[str] | None, Query(max_length=20)] = None,
+    offset: Annotated[int, Query(ge=0, le=filters.FARTHEST)] = 0,
+    order: Annotated[Order | None, Query(description="Without `q` the newest first.")] = None,
+    kind: Several = None,
+    trust: Annotated[
+        list[str] | None, Query(max_length=2, description="verified or candidate: memories alone.")
+    ] = None,
+    since: Annotated[str | None, Query(max_length=40, description="2026, 2026-06, 2026-06-03 or an instant.")] = None,
+    until: Annotated[str | None, Query(max_length=40, description="The whole of that day, month or year.")] = None,
+    file: Annotated[
+        str | None, Query(min_length=1, max_length=filters.LONGEST, description="Named; or the folder it lies in.")
+    ] = None,
+    branch: Name = None,
+    session: Name = None,
+    tool: Name = None,
+    failed: Annotated[bool, Query(description="Calls that failed, and errors of the service.")] = False,
     namespace: Annotated[str | None, Query(max_length=240)] = None,
     valid_at: Then = None,
     as_of: Then = None,
+    compact: Annotated[bool, Query(description="Rows alone; `/api/hits` reads on.")] = False,
 ) -> dict[str, Any]:
-    """What earlier sessions hold about something, best first; which arms looked, and what reaches a prompt."""
-    unknown = set(kind or ()) - KINDS
-    if unknown:
-        raise GateRefused("parameter", f"kind: there are {', '.join(sorted(KINDS))}")
-    at_ms, then_ms = moment("valid_at", valid_at), moment("as_of", as_of)
+    """What earlier sessions hold about something, in the order asked for; which arms looked, and what reaches a
+    prompt. `rows` says of each hit in a line what `/api/hits` needs to go on."""
+    try:
+        only = filters.read(
+            kind=kind,
+            trust=trust,
+            since=since,
+            until=until,
+            file=file,
+            branch=branch,
+            session=session,
+            tool=tool,
+            failed=failed,
+            valid_at=valid_at,
+            as_of=as_of,
+        )
+    except filters.FilterError as error:
+        raise GateRefused("parameter", str(error)) from None
+    if not q.strip() and only == EVERYTHING and not namespace and order is None:
+        raise GateRefused("parameter", "give q, a filter or an order")
     with asked.desk(namespace) as here:
         vector, status = embed.of_question(here.db, here.config, q)
         found = rank.recall(
@@ -44,16 +78,17 @@ def search(
             vector=vector,
             vector_status=status,
             now_ms=here.now_ms,
-            kinds=tuple(kind or ()),
-            namespace=scopes.address(here.scope, namespace) if namespace else None,
-            valid_at_ms=at_ms,
-            as_of_ms=then_ms,
+            only=replace(only, namespace=scopes.address(here.scope, namespace) if namespace else None),
+            order=order or Order.RELEVANCE,
+            offset=offset,
         )
     told = fence.fence(found.hits, asked.here.config.recall.max_tokens)
-    return {
+    answer: dict[str, Any] = {
         "arms": dict(found.arms),
         "scope": list(found.scope),
-        "hits": [asdict(hit) for hit in found.hits],
-        "text": told,
-        "tokens": fence.tokens(told),
+        "rows": [fence.row(hit) for hit in found.hits],
+        "misses": [fence.row(hit) for hit in found.misses],
     }
+    if compact:
+        return answer
+    return answer | {"hits": [asdict(hit) for hit in found.hits], "text": told, "tokens": fence.tokens(told)}

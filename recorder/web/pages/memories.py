@@ -12,12 +12,13 @@ from fastapi.responses import Response
 from starlette.datastructures import FormData
 
 from recorder import claude_auto, dates, doctor, embed, redaction
-from recorder.errors import Conflict, NotFound
+from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.queue import digest
-from recorder.models import Channel, EventKind, Hit, Memory, MemoryKind, Scope, State, Trust
-from recorder.recall import neighbours, rank
+from recorder.models import Channel, EventKind, Hit, Memory, MemoryKind, Order, Scope, State, Trust
+from recorder.recall import filters, neighbours, rank
 from recorder.store import browse, claude_files, memories, policy, relations
 from recorder.store.db import Connection
+from recorder.store.only import Only
 from recorder.web.pages import frame, plot
 from recorder.web.pages.frame import Form, Frame
 
@@ -28,6 +29,8 @@ PROJECTS_ASKED = 3
 """Every project is asked by itself: of so many of the latest."""
 LINES = 60
 REFS = 40
+NARROWING = ("since", "until", "file", "branch", "session", "tool", "failed", "order")
+"""What a search is narrowed with besides what the list is."""
 UNDECIDED = 50
 DEPTH = 2
 
@@ -83,6 +86,8 @@ def listing(request: Request) -> Response:
             "rows": [],
             "more": None,
             "asked": [],
+            "given": {name: page.given(name) for name in NARROWING},
+            "orders": list(Order),
         }
         if question:
             model |= found(page, question, only)
@@ -98,6 +103,7 @@ def listing(request: Request) -> Response:
 def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
     """What recall answers in the chosen project, or in each of the latest ones, and which arms could look."""
     vector, status = embed.of_question(page.db, page.config, question)
+    narrowed, order = _narrowed(page, only)
     scopes = [page.scope] if page.scope else _latest(page.db)
     hits: dict[str, Hit] = {}
     arms: dict[str, str] = {}
@@ -110,14 +116,16 @@ def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
             vector=vector,
             vector_status=status,
             now_ms=page.now_ms,
-            kinds=(only.kind,) if only.kind else (),
-            namespace=only.namespace,
+            only=narrowed,
+            order=order,
         )
         arms |= answer.arms
         for hit in answer.hits:
             if hit.id not in hits or hit.score > hits[hit.id].score:
                 hits[hit.id] = hit
     ordered = sorted(hits.values(), key=lambda hit: -hit.score)[:HITS]
+    if order is not Order.RELEVANCE:
+        ordered.sort(key=lambda hit: hit.occurred_ms, reverse=order is Order.NEWEST)
     known = {one.id: one for one in memories.get(page.db, [int(h.id[1:]) for h in ordered if h.type == "memory"])}
     answers = [Answer(hit, known.get(int(hit.id[1:])) if hit.type == "memory" else None) for hit in ordered]
     if only.trust or only.tag:
@@ -127,6 +135,24 @@ def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
             if one.memory and only.trust in (None, one.memory.trust) and only.tag in (None, *one.memory.tags)
         ]
     return {"answers": answers, "arms": arms, "asked": [scope.project_id for scope in scopes]}
+
+
+def _narrowed(page: Frame, only: browse.Only) -> tuple[Only, Order]:
+    """What the form narrows recall to, and the order it asks for.
+
+    Raises: GateRefused for what says nothing.
+    """
+    given = {name: page.given(name) or None for name in NARROWING}
+    order = given.pop("order")
+    trust = only.trust if only.trust in filters.TRUSTS else None
+    failed = given.pop("failed") is not None
+    try:
+        return (
+            filters.read(namespace=only.namespace, kind=only.kind, trust=trust, failed=failed, **given),
+            filters.order(order),
+        )
+    except filters.FilterError as error:
+        raise GateRefused("parameter", str(error)) from None
 
 
 def _latest(db: Connection) -> list[Scope]:

@@ -1,0 +1,180 @@
+"""Recall at the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from recorder import embed
+from recorder.cli.frame import Desk, Json, Project, app, desk, out, plain, print_json
+from recorder.errors import NotFound, RecorderError
+from recorder.models import Order, Recall, Scope
+from recorder.recall import fence, filters, rank
+from recorder.store.db import read_mapped
+from recorder.store.only import EVERYTHING, Only
+
+LIMIT = 100
+LINE = (*filters.NAMES, "order", "offset", "limit")
+"""What a line of a batch may narrow its question with."""
+Then = Annotated[str | None, typer.Option("--as-of", help="What was recorded and believed then.")]
+
+
+@app.command()
+def search(
+    question: Annotated[
+        str, typer.Argument(metavar="QUERY", help="Any words, paths, identifiers; without one the filters list.")
+    ] = "",
+    project: Project = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, max=LIMIT, help="At most this many; `recall.k` when left out.")
+    ] = None,
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be given again.")] = None,
+    trust: Annotated[
+        list[str] | None, typer.Option("--trust", help="Only memories that are verified, or candidate.")
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", help="What happened from then on: 2026-06-03.")] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="What happened up to the end of that day, month or year.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", help="What read, wrote or names this file, or one in this folder.")
+    ] = None,
+    branch: Annotated[str | None, typer.Option("--branch", help="What happened on this branch.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="What happened in the session with this id.")] = None,
+    tool: Annotated[str | None, typer.Option("--tool", help="Calls of this tool, such as Bash.")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Calls that failed, and errors of the service.")] = False,
+    order: Annotated[
+        Order | None, typer.Option("--order", help="By relevance, or by time; without a QUERY the newest first.")
+    ] = None,
+    offset: Annotated[
+        int, typer.Option("--offset", min=0, max=filters.FARTHEST, help="Pass over this many: the next page.")
+    ] = 0,
+    valid_at: Annotated[
+        str | None, typer.Option("--valid-at", help="What held then: 2026, 2026-06, 2026-06-03.")
+    ] = None,
+    as_of: Then = None,
+    batch: Annotated[
+        Path | None,
+        typer.Option("--batch", help="Ask every {id, question, project} line of this file, with filters of its own."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Recall: what earlier sessions hold about something, as rows; `get`, `timeline` and `why` go on from an id."""
+    given: dict[str, Any] = {
+        **{"kind": kind, "trust": trust, "since": since, "until": until, "file": file, "branch": branch},
+        **{"session": session, "tool": tool, "failed": failed, "valid_at": valid_at, "as_of": as_of},
+        **{"order": order, "offset": offset, "limit": limit},
+    }
+    asked = _asked(given)
+    with desk() as here:
+        if batch is not None:
+            for answer in _answers(here, batch, given):
+                print_json(answer)
+            return
+        if not question.strip() and asked.only == EVERYTHING and order is None:
+            raise typer.BadParameter("give a QUERY, a filter, or --batch FILE")
+        found = ask(here, question, here.scope(project), asked)
+        if as_json:
+            print_json(shape(found))
+            return
+        show_recall(found, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked besides the question. `limit` None: as the settings say."""
+
+    only: Only = EVERYTHING
+    order: Order = Order.RELEVANCE
+    offset: int = 0
+    limit: int | None = None
+
+
+def _asked(given: Mapping[str, Any]) -> Asked:
+    try:
+        return _read(given)
+    except filters.FilterError as error:
+        raise typer.BadParameter(f"--{error.name.replace('_', '-')}: {error.reason}") from None
+
+
+def _read(given: Mapping[str, Any]) -> Asked:
+    limit = given.get("limit")
+    if limit is not None and (not isinstance(limit, int) or not 1 <= limit <= LIMIT):
+        raise filters.FilterError("limit", f"is a number from 1 to {LIMIT}")
+    only = filters.read(**{name: given[name] for name in filters.NAMES if name in given})
+    return Asked(only, filters.order(given.get("order")), filters.offset(given.get("offset")), limit)
+
+
+def ask(here: Desk, question: str, scope: Scope, asked: Asked) -> Recall:
+    """One recall, with the question's vector if the worker gives it in time."""
+    vector, status = embed.of_question(here.db, here.config, question)
+    read_mapped(here.db)
+    return rank.recall(
+        here.db,
+        question,
+        scope,
+        k=asked.limit or here.config.recall.k,
+        vector=vector,
+        vector_status=status,
+        now_ms=here.now_ms,
+        only=asked.only,
+        order=asked.order,
+        offset=asked.offset,
+    )
+
+
+def shape(found: Recall) -> dict[str, Any]:
+    """A recall as JSON prints it."""
+    return {
+        "arms": dict(found.arms),
+        "scope": list(found.scope),
+        "hits": [asdict(hit) for hit in found.hits],
+        "abstained": not found.hits,
+        "misses": [asdict(hit) for hit in found.misses],
+    }
+
+
+def _answers(here: Desk, batch: Path, given: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    with batch.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                asked = json.loads(line)
+                question, name = str(asked["question"]), asked["id"]
+                folder = Path(asked["project"]) if asked.get("project") else None
+                # What a line says for itself counts; where it says nothing, what the command was given.
+                narrowed = _read({**given, **{one: asked[one] for one in LINE if asked.get(one) is not None}})
+            except (ValueError, KeyError, TypeError) as error:
+                raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
+            found = ask(here, question, _scope_of_line(here, folder), narrowed)
+            told = fence.fence(found.hits, here.config.recall.max_tokens)
+            yield {"id": name, **shape(found), "tokens": fence.tokens(told)}
+
+
+def _scope_of_line(here: Desk, folder: Path | None) -> Scope:
+    """A folder that is neither here nor known ends no batch: the person's own memories answer."""
+    try:
+        return here.scope(folder)
+    except NotFound:
+        return Scope(None)
+
+
+def show_recall(found: Recall, offset: int = 0) -> None:
+    """The hits as rows, with what goes on from there."""
+    for hit in found.hits:
+        row = plain(fence.row(hit))
+        out.print(Text.assemble((row[: len(hit.id)], "bold"), row[len(hit.id) :]))
+    if not found.hits:
+        out.print("nothing more" if offset else "nothing recorded about this")
+    if found.misses:
+        out.print(Text("nearest, though they do not seem to answer it:", "dim"))
+        for hit in found.misses:
+            out.print(Text(plain(fence.row(hit)), "dim"))
+    out.print(Text("arms: " + ", ".join(f"{arm} {status}" for arm, status in found.arms.items()), "dim"))
