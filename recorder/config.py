@@ -112,7 +112,7 @@ class Embed(Section):
     """What is run, and what `recorder models build` builds: a folder, a hub name or a built model's name; the packaged
     model when empty."""
     idle_minutes: Minutes = 5.0
-    query_timeout_ms: int = Field(default=300, ge=1, le=60_000)
+    query_timeout_ms: int = Field(default=250, ge=1, le=60_000)
 
 
 class Projects(Section):

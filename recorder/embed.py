@@ -29,7 +29,10 @@ def of_question(db: Connection, config: Config, question: str) -> tuple[bytes | 
         return None, "unavailable: turned off (embed.enabled)"
     vector, reason = ask(config.home, question, config.embed.query_timeout_ms, model=vectors.model(db))
     if vector is not None:
-        return vector, "ok"
+        stored = vectors.dimension(db)
+        if stored is None or len(vector) == stored:
+            return vector, "ok"
+        reason = f"a vector of {len(vector)} dimensions does not compare with those of {stored} that are stored"
     return None, f"unavailable: {reason.replace(str(config.home), '~/.recorder')}"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from recorder import embed
+from recorder.config import Config, Embed
 from recorder.recall import rank
 from recorder.store import vectors
 from recorder.store.vectors import DIMENSION
@@ -125,6 +126,26 @@ def test_a_vector_of_another_model_than_the_index_holds_is_none(tmp_path: Path) 
     finally:
         desk.close()
     assert vector is None and "new" in reason and "old" in reason
+
+
+def test_a_question_gets_no_vector_that_does_not_compare_with_what_is_stored(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, embed=Embed(query_timeout_ms=5000))
+    db = opened(tmp_path)
+    vectors.adopt(db, "m", 2)
+    for model, vector, said in (
+        ("m", b"\x01\xff", "ok"),
+        ("new", b"\x01\xff", "new is being taken into use"),
+        ("m", b"\x01", "a vector of 1 dimensions does not compare with those of 2"),
+    ):
+        desk = answering(tmp_path, {"vectors": as_text([vector]), "model": model})
+        try:
+            found, status = embed.of_question(db, config, "question")
+        finally:
+            desk.close()
+        assert (found == vector) is (said == "ok") and said in status
+    off = Config(home=tmp_path, embed=Embed(enabled=False))
+    assert embed.of_question(db, off, "question") == (None, "unavailable: turned off (embed.enabled)")
+    db.close()
 
 
 def no_model(home: Path) -> Model:

@@ -84,6 +84,11 @@ def model(db: Connection) -> str | None:
     return _state(db)[0]
 
 
+def dimension(db: Connection) -> int | None:
+    """How long the vectors are that are searched; None before there is an index."""
+    return vector_index.dimension(db)
+
+
 def put_off(db: Connection) -> int:
     """How many of the oldest were taken off a queue that had become too long, and wait until it is short again."""
     return int(_first(db, f"select value from counters where name = '{_PUT_OFF}'") or 0)
