@@ -2,7 +2,7 @@
 
 The sign of each dimension is one bit (binary quantisation), and the number of signs that differ follows the angle
 between two vectors. A block of rows is kept sliced: one number a dimension, one bit of it a row. Adding up the
-differences of all rows at once is then some two thousand operations on numbers as long as the block: 0.1 µs a row,
+differences of all rows at once is then some two thousand operations on numbers as long as some blocks: 0.08 µs a row,
 where int8 cosines in sqlite-vec take 0.8 and `int.bit_count` row by row 0.4. numpy takes 100 ms to import.
 """
 
@@ -33,11 +33,14 @@ def blanked(slices: bytes, rows: int, places: Sequence[int]) -> bytes:
     return bytes(cut)
 
 
-def distances(slices: bytes, rows: int, vector: bytes) -> list[int]:
-    """How many signs of each row differ from the vector's, in binary: number n holds bit n of every row's count."""
-    width, every = rows // 8, (1 << rows) - 1
-    columns = (int.from_bytes(slices[n * width : (n + 1) * width], "little") for n in range(len(vector)))
-    level = [column ^ every if sign < 128 else column for column, sign in zip(columns, vector, strict=True)]
+def distances(blocks: Sequence[bytes], rows: int, vector: bytes) -> list[int]:
+    """How many signs of each row of these blocks (slices of so many rows each, the first lowest) differ from the
+    vector's, in binary: number n holds bit n of every row's count."""
+    width, every = rows // 8, (1 << rows * len(blocks)) - 1
+    level = []
+    for n, sign in enumerate(vector):
+        column = int.from_bytes(b"".join([slices[n * width : (n + 1) * width] for slices in blocks]), "little")
+        level.append(column ^ every if sign < 128 else column)
     counts = []
     while level:
         level, carried = _added(level)
@@ -63,15 +66,16 @@ def _added(level: list[int]) -> tuple[list[int], list[int]]:
     return level, carried
 
 
-def nearest(blocks: Sequence[Sequence[int]], rows: int, most: int) -> list[tuple[int, int]]:
-    """The (block, row) of the `most` nearest rows by the counts of `distances`; of equally far ones whichever."""
+def nearest(counted: Sequence[Sequence[int]], rows: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """The (which, row) of the `most` nearest rows by the counts of `distances`, each of so many rows; of equally far
+    ones whichever."""
     left = most
-    unsure = [(1 << rows) - 1] * len(blocks)
-    chosen = [0] * len(blocks)
+    unsure = [(1 << width) - 1 for width in rows]
+    chosen = [0] * len(counted)
     # As in a radix sort: rows whose highest bit is 0 are nearer than all others; either they fill the places, or all
     # of them are chosen and the others compete for the rest.
-    for bit in range(max(map(len, blocks), default=0) - 1, -1, -1):
-        counts = [block[bit] if bit < len(block) else 0 for block in blocks]
+    for bit in range(max(map(len, counted), default=0) - 1, -1, -1):
+        counts = [one[bit] if bit < len(one) else 0 for one in counted]
         near = [one & ~count for one, count in zip(unsure, counts, strict=True)]
         found = sum(one.bit_count() for one in near)
         if found >= left:
@@ -80,12 +84,13 @@ def nearest(blocks: Sequence[Sequence[int]], rows: int, most: int) -> list[tuple
         left -= found
         chosen = [one | more for one, more in zip(chosen, near, strict=True)]
         unsure = [one & count for one, count in zip(unsure, counts, strict=True)]
-    sure = [(block, row) for block, mask in enumerate(chosen) for row in _places(mask)]
-    return sure + list(islice(((block, row) for block, mask in enumerate(unsure) for row in _places(mask)), left))
+    sure = [(which, row) for which, mask in enumerate(chosen) for row in _places(mask)]
+    return sure + list(islice(((which, row) for which, mask in enumerate(unsure) for row in _places(mask)), left))
 
 
 def _places(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
+    digits = bin(mask)[:1:-1] if mask else ""
+    at = digits.find("1")
+    while at >= 0:
+        yield at
+        at = digits.find("1", at + 1)

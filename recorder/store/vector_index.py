@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from recorder.store import codes
 from recorder.store.db import Connection, has_vec
 
 BLOCK_ROWS = 4096
+TOGETHER = 8
+"""Blocks whose signs are added up in one number: 8 take a third less time than one by one, 32 no less."""
+DELETED_TOGETHER = 128
 LEAST_CANDIDATES = 1024
 OVERSAMPLED = 16
 """Candidates out of the blocks for each vector wanted. Of the ten nearest to noisy vectors of real transcripts (2,700)
@@ -51,6 +55,7 @@ def usable(db: Connection) -> bool:
 
 def make(db: Connection, dimension: int, model: str | None) -> None:
     """Make the index anew from the rows of this model (None: of any). Runs inside the caller's transaction."""
+    _empty(db)
     for name in ("vec_items", "vec_tail", "vec_blocks"):
         db.execute(f"drop table if exists {name}")
     for sql in _TABLES:
@@ -70,6 +75,15 @@ def make(db: Connection, dimension: int, model: str | None) -> None:
             del ids[:]
     for (scope, owner), ids in sorted(waiting.items()):
         _to_tail(db, scope, owner, _vectors(db, ids))
+
+
+def _empty(db: Connection) -> None:
+    # What a statement deletes is kept in memory until it ends, to be taken back: of a million rows 200 MB.
+    for name in ("vec_items_vector_chunks00", "vec_blocks"):
+        if list(db.execute("select 1 from sqlite_schema where name = ?", (name,))):
+            sql = f"delete from {name} where rowid in (select rowid from {name} limit {DELETED_TOGETHER})"
+            while list(db.execute(f"select 1 from {name} limit 1")):
+                db.execute(sql)
 
 
 def add(db: Connection, scope: int, owner: int, row_ids: Sequence[int]) -> None:
@@ -122,24 +136,26 @@ def candidates(db: Connection, scopes: Sequence[int], owner: int, vector: bytes,
             (vector, min(MOST_K, wanted), scope, owner),
         )
         found += [row[0] for row in rows]
-    blocks = []
+    blocks: list[list[int]] = []
     counts = []
     for scope in scopes:
-        for block_id, slices in db.execute(
-            "select id, codes from vec_blocks where scope = ? and owner = ?", (scope, owner)
-        ):
-            blocks.append(block_id)
-            counts.append(codes.distances(slices, BLOCK_ROWS, vector))
-    return found + _ids_at(db, blocks, codes.nearest(counts, BLOCK_ROWS, max(LEAST_CANDIDATES, OVERSAMPLED * wanted)))
+        rows = db.execute("select id, codes from vec_blocks where scope = ? and owner = ?", (scope, owner))
+        while some := list(islice(rows, TOGETHER)):
+            blocks.append([block_id for block_id, _ in some])
+            counts.append(codes.distances([slices for _, slices in some], BLOCK_ROWS, vector))
+    places = codes.nearest(
+        counts, [len(some) * BLOCK_ROWS for some in blocks], max(LEAST_CANDIDATES, OVERSAMPLED * wanted)
+    )
+    return found + _ids_at(db, ((blocks[which][row // BLOCK_ROWS], row % BLOCK_ROWS) for which, row in places))
 
 
-def _ids_at(db: Connection, blocks: Sequence[int], places: Iterable[tuple[int, int]]) -> list[int]:
+def _ids_at(db: Connection, places: Iterable[tuple[int, int]]) -> list[int]:
     found: list[int] = []
     rows_of: dict[int, list[int]] = {}
-    for block, row in places:
-        rows_of.setdefault(block, []).append(row)
-    for block, rows in rows_of.items():
-        for (packed,) in db.execute("select ids from vec_blocks where id = ?", (blocks[block],)):
+    for block_id, row in places:
+        rows_of.setdefault(block_id, []).append(row)
+    for block_id, rows in rows_of.items():
+        for (packed,) in db.execute("select ids from vec_blocks where id = ?", (block_id,)):
             ids = array("q", packed)
             found += [ids[row] for row in rows if ids[row]]
     return found
