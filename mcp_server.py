@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -22,11 +21,11 @@ from pydantic import Field
 
 from recorder import config, embed, gate, redaction
 from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
-from recorder.models import Channel, Hit, Memory, MemoryKind, Order, Origin, Proposal, Recall, Scope, StoredEvent, Trust
-from recorder.recall import fence, filters, neighbours, rank, timeline
+from recorder.models import Channel, Hit, Memory, MemoryKind, Order, Origin, Proposal, Recall, Scope, Trust
+from recorder.recall import fence, filters, neighbours, rank, reading
 from recorder.recall import scope as scopes
 from recorder.store import db as store
-from recorder.store import events, hits, memories, search
+from recorder.store import hits, memories, search
 from recorder.store.only import EVERYTHING, Only
 
 logger = logging.getLogger("recorder.mcp")
@@ -226,7 +225,7 @@ class Tools:
         """Read memories (m12) and recorded events (e34) in full by the ids that memory_search, memory_list or
         memory_timeline showed: whole text, date, trust, evidence quotes."""
         with self._call("memory_get", ctx) as call:
-            found = _in_full(call, ids[:GET_AT_MOST])
+            found = reading.whole(call.db, call.scope, ids[:GET_AT_MOST], call.now_ms)
             if not found:
                 raise ToolError(
                     "There is nothing with these ids here. Ids look like m12 or e34 and come from memory_search."
@@ -239,26 +238,27 @@ class Tools:
         """What happened before and after a recorded event (e34), or after and before the event a memory (m12) came
         from, in the same session: the prompts, commands, results and answers around it, oldest first."""
         with self._call("memory_timeline", ctx) as call:
-            event_id = _event_of(call, id)
-            found = (
-                timeline.around(
-                    call.db,
-                    call.scope,
-                    event_id,
-                    before=min(before, AROUND_AT_MOST),
-                    after=min(after, AROUND_AT_MOST),
-                    now_ms=call.now_ms,
-                )
-                if event_id is not None
-                else []
+            found = reading.around(
+                call.db,
+                call.scope,
+                id,
+                before=min(before, AROUND_AT_MOST),
+                after=min(after, AROUND_AT_MOST),
+                now_ms=call.now_ms,
             )
             if not found:
                 raise ToolError(f"There is no event behind '{fence.cut(fence.line(id), 40)}' here.")
             return fence.fence_rows(found, call.config.recall.max_tokens)
 
     def memory_why(self, ctx: Context[Any, Any], id: str) -> str:
-        """Why a memory (m12) is believed: its evidence with quotes and dates, its source, how it changed."""
+        """Why a memory (m12) is believed: its evidence with quotes and dates, its source, how it changed. Of an event
+        (e34): who saw it, and the memories that stand on it."""
         with self._call("memory_why", ctx) as call:
+            if reason := reading.reason(call.db, call.scope, id, call.now_ms):
+                _note(call, reason.memories, "shown")
+                stand = list(map(fence.row, reason.memories)) or ["no memory stands on it"]
+                parts = [f"seen by: {', '.join(reason.sources)}", *stand, fence.full(reason.event)]
+                return fence.fence_parts(parts, call.config.recall.max_tokens)
             memory = _memory_of(call, id)
             hit = hits.of_memories(call.db, call.scope, [memory.id], now_ms=call.now_ms)[memory.id]
             _note(call, [hit], "read")
@@ -533,53 +533,11 @@ def _standing(call: Call, namespace: str | None, key: str, only: Only = EVERYTHI
 
 
 def _memory_of(call: Call, id: str) -> Memory:
-    number = _number(id, "m")
+    number = reading.number(id, "m")
     shown = hits.of_memories(call.db, call.scope, [number], now_ms=call.now_ms) if number is not None else {}
     if number is None or number not in shown:
-        raise NotFound(f"There is no memory '{fence.cut(fence.line(id), 40)}' here. Ids look like m12.")
+        raise NotFound(f"There is no memory '{fence.cut(fence.line(id), 40)}' here. Ids look like m12 or e34.")
     return memories.get(call.db, [number])[0]
-
-
-def _event_of(call: Call, id: str) -> int | None:
-    """The event an id names: itself, or the first in scope that a memory stands on."""
-    number = _number(id, "e")
-    if number is not None:
-        return number
-    memory = _memory_of(call, id)
-    hit = hits.of_memories(call.db, call.scope, [memory.id], now_ms=call.now_ms)[memory.id]
-    return next((one["event_id"] for one in hit.evidence if one["event_id"] is not None), None)
-
-
-def _number(id: str, letter: str) -> int | None:
-    digits = id.strip().removeprefix(letter)
-    known = id.strip().startswith(letter) and digits.isascii() and digits.isdigit() and len(digits) < 19
-    return int(digits) if known else None
-
-
-def _in_full(call: Call, ids: Sequence[str]) -> list[Hit]:
-    """What the caller may see of these ids, in the order asked, events with their whole text."""
-    numbers = {letter: [n for n in (_number(id, letter) for id in ids) if n is not None] for letter in "me"}
-    found = {
-        hit.id: hit
-        for some in (
-            hits.of_memories(call.db, call.scope, numbers["m"], now_ms=call.now_ms),
-            hits.of_events(call.db, call.scope, numbers["e"], now_ms=call.now_ms),
-        )
-        for hit in some.values()
-    }
-    whole = {f"e{event.id}": event for event in events.get(call.db, [n for n in numbers["e"] if f"e{n}" in found])}
-    return [
-        replace(found[id], text=_whole(whole[id])) if id in whole else found[id]
-        for id in dict.fromkeys(id.strip() for id in ids)
-        if id in found
-    ]
-
-
-def _whole(event: StoredEvent) -> str:
-    """All that was kept of an event: its own words, or its body as JSON; our own results stay out."""
-    if event.text or not event.excerpt:
-        return event.text or event.excerpt
-    return json.dumps(event.body, ensure_ascii=False, indent=1)
 
 
 def _cited(call: Call, one: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from recorder.cli.frame import (
     print_table,
     when,
 )
-from recorder.cli.recall import Then
+from recorder.cli.recall import Then, address_by_id, show_reason, show_whole
 from recorder.errors import Conflict, NotFound
 from recorder.gate import queue
 from recorder.models import (
@@ -44,13 +44,16 @@ from recorder.models import (
     StoredEvent,
     Trust,
 )
-from recorder.recall import fence
+from recorder.recall import fence, reading
 from recorder.recall import scope as scopes
 from recorder.store import audit, findings, memories, policy
 from recorder.store.db import transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
 Key = Annotated[str, typer.Argument(help="What it is about, such as command.test.")]
+Named = Annotated[
+    list[str], typer.Argument(metavar="NAMESPACE KEY | ID...", help="An address, or ids as `search` shows them.")
+]
 Expected = Annotated[
     int | None, typer.Option("--expected-version", help="Do it only if this version still stands; 0: nothing does.")
 ]
@@ -188,8 +191,14 @@ def standing(
 
 
 @app.command()
-def get(namespace: Namespace, key: Key, as_of: Then = None, project: Project = None, as_json: Json = False) -> None:
-    """Show one memory."""
+def get(named: Named, as_of: Then = None, project: Project = None, as_json: Json = False) -> None:
+    """Show one memory, or what the ids in a search name, whole."""
+    if reading.is_id(named[0]):
+        if as_of is not None:
+            raise typer.BadParameter("--as-of: for a memory by NAMESPACE and KEY")
+        show_whole(named, project, as_json)
+        return
+    namespace, key = _address_of(named)
     with desk() as here:
         _, memory = standing(here, namespace, key, project, moment("--as-of", as_of))
         with transaction(here.db):
@@ -208,6 +217,12 @@ def get(namespace: Namespace, key: Key, as_of: Then = None, project: Project = N
                 "dim",
             )
         )
+
+
+def _address_of(named: list[str]) -> tuple[str, str]:
+    if len(named) != 2:
+        raise typer.BadParameter("give NAMESPACE and KEY, or an id such as m12 or e34")
+    return named[0], named[1]
 
 
 def _interval(memory: Memory) -> str:
@@ -294,9 +309,15 @@ def _difference(old: str | None, new: str | None) -> list[str]:
 
 
 @app.command()
-def why(namespace: Namespace, key: Key, as_of: Then = None, project: Project = None, as_json: Json = False) -> None:
-    """Show what a memory stands on: the quotes, and the events they come from."""
+def why(named: Named, as_of: Then = None, project: Project = None, as_json: Json = False) -> None:
+    """Show what a memory stands on: the quotes, and the events they come from. Of an event's id: who saw it, and the
+    memories that stand on it."""
+    if len(named) == 1 and reading.number(named[0], "e") is not None:
+        show_reason(named[0], project, as_json)
+        return
+    by_id = len(named) == 1 and reading.is_id(named[0])
     with desk() as here:
+        namespace, key = address_by_id(here, named[0], project) if by_id else _address_of(named)
         scope, memory = standing(here, namespace, key, project, moment("--as-of", as_of))
         found = memories.evidence(here.db, memory.version_id)
         chain = [_cited(event, quote, scope) for event, quote in found]

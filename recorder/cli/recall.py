@@ -12,14 +12,16 @@ import typer
 from rich.text import Text
 
 from recorder import embed
-from recorder.cli.frame import Desk, Json, Project, app, desk, out, plain, print_json
+from recorder.cli.frame import Desk, Json, Project, app, desk, err, out, plain, print_json
 from recorder.errors import NotFound, RecorderError
 from recorder.models import Order, Recall, Scope
-from recorder.recall import fence, filters, rank
-from recorder.store.db import read_mapped
+from recorder.recall import fence, filters, rank, reading
+from recorder.store import memories
+from recorder.store.db import read_mapped, transaction
 from recorder.store.only import EVERYTHING, Only
 
 LIMIT = 100
+AROUND = 100
 LINE = (*filters.NAMES, "order", "offset", "limit")
 """What a line of a batch may narrow its question with."""
 Then = Annotated[str | None, typer.Option("--as-of", help="What was recorded and believed then.")]
@@ -178,3 +180,76 @@ def show_recall(found: Recall, offset: int = 0) -> None:
         for hit in found.misses:
             out.print(Text(plain(fence.row(hit)), "dim"))
     out.print(Text("arms: " + ", ".join(f"{arm} {status}" for arm, status in found.arms.items()), "dim"))
+
+
+@app.command()
+def timeline(
+    id: Annotated[str, typer.Argument(metavar="ID", help="m12 a memory, e34 an event, as `search` shows them.")],
+    before: Annotated[int, typer.Option("--before", min=0, max=AROUND)] = 5,
+    after: Annotated[int, typer.Option("--after", min=0, max=AROUND)] = 5,
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
+    """Show what happened around an event, or the first event a memory stands on, in its session, oldest first."""
+    with desk() as here:
+        scope = here.scope(project)
+        found = reading.around(here.db, scope, id, before=before, after=after, now_ms=here.now_ms)
+        if not found:
+            raise _absent(id)
+        if as_json:
+            print_json({"hits": [asdict(hit) for hit in found]})
+            return
+        for hit in found:
+            out.print(Text(plain(fence.row(hit)), "bold" if hit.id == id else ""))
+
+
+def show_whole(ids: list[str], project: Path | None, as_json: bool) -> None:
+    """What the ids name, whole; those that name nothing here are told."""
+    with desk() as here:
+        found = reading.whole(here.db, here.scope(project), ids, here.now_ms)
+        if not found:
+            raise _absent(ids[0])
+        with transaction(here.db):
+            for hit in found:
+                if hit.type == "memory":
+                    memories.note_ref(here.db, int(hit.id[1:]), "read", here.actor, None, here.now_ms)
+        if as_json:
+            print_json({"hits": [asdict(hit) for hit in found]})
+        else:
+            for hit in found:
+                out.print(Text(plain(fence.full(hit))))
+        for id in ids:
+            if id.strip() not in {hit.id for hit in found}:
+                err.print(Text(plain(f"not here: {id[:40]}")))
+
+
+def show_reason(id: str, project: Path | None, as_json: bool) -> None:
+    """Why an event is there."""
+    with desk() as here:
+        found = reading.reason(here.db, here.scope(project), id, here.now_ms)
+        if found is None:
+            raise _absent(id)
+        if as_json:
+            print_json(asdict(found))
+            return
+        out.print(Text(plain(fence.row(found.event)), "bold"))
+        out.print(f"seen by: {', '.join(found.sources)}")
+        for hit in found.memories:
+            out.print(Text(plain(fence.row(hit))))
+        if not found.memories:
+            out.print("no memory stands on it")
+
+
+def address_by_id(here: Desk, id: str, project: Path | None) -> tuple[str, str]:
+    """Namespace and key of the memory with this id.
+
+    Raises: NotFound.
+    """
+    found = reading.whole(here.db, here.scope(project), [id], here.now_ms)
+    if not found or found[0].namespace is None or found[0].key is None:
+        raise _absent(id)
+    return found[0].namespace, found[0].key
+
+
+def _absent(id: str) -> NotFound:
+    return NotFound(f"there is nothing with the id {id[:40]} here: ids look like m12 or e34")

@@ -66,6 +66,22 @@ def of_memories(
     }
 
 
+def citing(db: Connection, event_id: int) -> list[int]:
+    """Ids of the memories whose current version stands on an event, whoever may see them."""
+    rows = db.execute(
+        "select distinct m.id from memory_evidence x join memory_versions v on v.id = x.version_id"
+        " join memories m on m.id = v.memory_id and m.version_id = v.id where x.event_id = ? order by 1",
+        (event_id,),
+    )
+    return [row[0] for row in rows]
+
+
+def sources(db: Connection, event_id: int) -> tuple[str, ...]:
+    """Who saw an event: `hook`, `transcript`, `backfill`, `gate`, in the order they did."""
+    rows = db.execute("select source from sightings where event_id = ? group by source order by min(id)", (event_id,))
+    return tuple(row[0] for row in rows)
+
+
 def _evidence(
     db: Connection, scope: Scope, version_ids: list[int], *, now_ms: int
 ) -> dict[int, list[tuple[str | None, dict[str, Any]]]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from recorder.web.api import health, ingest, journal, lifecycle, memory, review, search, stream, verbs
+from recorder.web.api import health, hits, ingest, journal, lifecycle, memory, review, search, stream, verbs
 from recorder.web.api.desk import ERRORS
 
 
 def router() -> APIRouter:
     """All of them. `_import` and its like come first: no namespace begins so, but `{namespace}` would take it."""
     routes = APIRouter(responses=ERRORS)
-    for topic in (lifecycle, verbs, memory, journal, search, review, health, stream, ingest):
+    for topic in (lifecycle, verbs, memory, journal, search, hits, review, health, stream, ingest):
         routes.include_router(topic.routes)
     return routes

@@ -117,8 +117,12 @@ def why(
     alone."""
     with asked.desk(namespace, key) as here:
         memory = standing(here, namespace, key, as_of)
-        chain = [_cited(here.scope, *one) for one in memories.evidence(here.db, memory.version_id)]
-    return {"memory": asdict(memory), "evidence": chain}
+        return {"memory": asdict(memory), "evidence": evidence_of(here, memory)}
+
+
+def evidence_of(here: Desk, memory: Memory) -> list[dict[str, Any]]:
+    """The quotes a memory stands on, each with its event as far as the caller sees it."""
+    return [_cited(here.scope, *one) for one in memories.evidence(here.db, memory.version_id)]
 
 
 def _cited(scope: Scope, event: Any, quote: str) -> dict[str, Any]:
