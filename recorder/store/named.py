@@ -32,7 +32,7 @@ def events(
         return _ranked(db, parts, wanted, values, limit), True
     least = max(MOST_ROWS // len(parts), NEWEST)
     holding = {part: _newest_holding(db, part, wanted, values, least) for part in parts}
-    own = _newest_in_scope(db, wanted, values)
+    own = _texts(db, newest(db, wanted, values, NEWEST))
     folded = [part.lower() for part in parts]
     texts = {n: text for n, text in own.items() if any(part in text for part in folded)}
     missing = {n for ids in holding.values() for n in ids} - texts.keys()
@@ -45,6 +45,18 @@ def events(
     ]
     found = sorted(((n, score) for n, score in found if score), key=lambda one: (-one[1], -one[0]))[:limit]
     return found, len(own) < NEWEST or len(found) == limit
+
+
+def newest(db: Connection, wanted: str, values: Mapping[str, Any], most: int) -> list[int]:
+    """Ids of the newest events that are wanted, the newest first."""
+    # Scope by scope: in the index of each the newest stand first, and the others are not read.
+    scopes = list(db.execute(f"select id from scopes where id in {policy.scope_ids(':project')}", values))
+    sql = (
+        f"select e.at_ms, e.id from events e where e.scope_id = :one and {wanted}"
+        " order by e.at_ms desc, e.id desc limit :newest"
+    )
+    rows = [row for (scope,) in scopes for row in db.execute(sql, {**values, "one": scope, "newest": most})]
+    return [row_id for _, row_id in sorted(rows, reverse=True)[:most]]
 
 
 def any_of(parts: Iterable[str]) -> str:
@@ -79,20 +91,6 @@ def _newest_holding(db: Connection, part: str, wanted: str, values: Mapping[str,
         {**values, "match": any_of([part]), "least": least, "enough": ENOUGH},
     )
     return [row[0] for row in rows]
-
-
-def _newest_in_scope(db: Connection, wanted: str, values: Mapping[str, Any]) -> dict[int, str]:
-    # Scope by scope: in the index of each the newest stand first, and the others are not read.
-    scopes = list(db.execute(f"select id from scopes where id in {policy.scope_ids(':project')}", values))
-    return {
-        n: text.lower()
-        for (scope_id,) in scopes
-        for n, text in db.execute(
-            f"select e.id, e.narrow from events e where e.scope_id = :one and {wanted}"
-            " order by e.at_ms desc limit :newest",
-            {**values, "one": scope_id, "newest": NEWEST},
-        )
-    }
 
 
 def _texts(db: Connection, ids: Iterable[int]) -> dict[int, str]:

@@ -260,23 +260,22 @@ def _match(
 
 def _like(db: Connection, parts: list[str], limit: int, values: Mapping[str, Any], only: Only) -> list[Found]:
     found: dict[tuple[str, int], float] = {}
+    # The newest are counted among those that are wanted: a filter must not leave less to look at.
+    looks = parts and not only.memories_alone
+    among = json.dumps(named.newest(db, events_in(only), values, LIKE_NEWEST) if looks else [])
     for part in parts:
         escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        bindings = {**values, "like": f"%{escaped}%", "limit": limit, "newest": LIKE_NEWEST}
-        for type, sql in (("event", _like_events(only)), ("memory", _like_memories(only))):
-            if type == "memory" or not only.memories_alone:
-                for (row_id,) in db.execute(sql, bindings):
-                    found[type, row_id] = found.get((type, row_id), 0.0) + 1.0
+        bindings = {**values, "like": f"%{escaped}%", "limit": limit, "among": among}
+        for type, sql in (("event", _LIKE_EVENTS), ("memory", _like_memories(only))):
+            for (row_id,) in db.execute(sql, bindings):
+                found[type, row_id] = found.get((type, row_id), 0.0) + 1.0
     return [Found(type, row_id, score) for (type, row_id), score in sorted(found.items(), key=lambda item: -item[1])]
 
 
-def _like_events(only: Only) -> str:
-    # The newest are counted among those that are wanted: a filter must not leave less to look at.
-    return (
-        f"select e.id from (select e.id from events e where {events_in(only)} order by e.at_ms desc limit :newest) n"
-        " cross join events e on e.id = n.id"
-        " where (e.narrow like :like escape '\\' or e.excerpt like :like escape '\\') limit :limit"
-    )
+_LIKE_EVENTS = (
+    "select e.id from json_each(:among) n cross join events e on e.id = n.value"
+    " where (e.narrow like :like escape '\\' or e.excerpt like :like escape '\\') limit :limit"
+)
 
 
 def _like_memories(only: Only) -> str:
