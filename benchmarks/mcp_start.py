@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from recorder import embed, worker_socket
@@ -61,18 +62,39 @@ def start(command: Sequence[str], environ: Mapping[str, str]) -> tuple[subproces
     return running, took_ms
 
 
-def end(running: subprocess.Popen[bytes]) -> None:
+def end(running: subprocess.Popen[bytes]) -> float:
+    """How many milliseconds of processor time it had taken."""
     running.kill()
-    running.communicate()
+    for pipe in (running.stdin, running.stdout):
+        assert pipe is not None
+        pipe.close()
+    _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    return (used.ru_utime + used.ru_stime) * 1000
 
 
-def rss_mb(pid: int) -> float:
-    """Resident memory of a process in MB."""
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Of one process, in MB. `pss` shares what several processes hold alike among them; 0 where there is no /proc."""
+
+    rss: float
+    pss: float
+    has_model: bool
+    """Whether it holds the library that runs the model."""
+
+
+def memory(pid: int) -> Memory:
     told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
-    return int(told.stdout) / 1024
+    try:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        maps = Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return Memory(int(told.stdout) / 1024, 0, False)
+    pss = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    return Memory(int(told.stdout) / 1024, pss / 1024, "onnxruntime" in maps)
 
 
-def worker_mb(home: Path, models: Path, environ: Mapping[str, str]) -> dict[str, float]:
+def of_worker(home: Path, models: Path, environ: Mapping[str, str]) -> dict[str, Memory]:
     """Memory of the worker and of the model's child, once a question was embedded."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "models").symlink_to(models.resolve())
@@ -83,7 +105,7 @@ def worker_mb(home: Path, models: Path, environ: Mapping[str, str]) -> dict[str,
             assert time.monotonic() < deadline, "the worker gives no vector"
             time.sleep(0.1)
         child = worker_socket.request(home, "status", timeout_s=5)["model_pid"]
-        return {"worker": rss_mb(worker.pid), "model": rss_mb(child)}
+        return {"worker": memory(worker.pid), "its model child": memory(child)}
     finally:
         worker.terminate()
         worker.wait()
@@ -109,30 +131,41 @@ def main() -> None:
             "recorder": [sys.executable, str(ROOT / "mcp_server.py")],
         }
         times: dict[str, list[float]] = {name: [] for name in sides}
+        spent: dict[str, list[float]] = {name: [] for name in sides}
         for command in sides.values():  # compiled files exist and the disk is warm for both
             end(start(command, environ)[0])
         for _ in range(asked.rounds):
             for name, command in sides.items():
                 running, took_ms = start(command, environ)
                 times[name].append(took_ms)
-                end(running)
+                spent[name].append(end(running))
         idle = {name: [start(command, environ)[0] for _ in range(asked.idle)] for name, command in sides.items()}
-        parts = worker_mb(Path(folder) / "home", asked.models, environ) if asked.models else {}
-        memory = {name: [rss_mb(running.pid) for running in servers] for name, servers in idle.items()}
+        parts: dict[str, Memory] = {}
+        if asked.models:
+            parts = of_worker(Path(folder) / "home", asked.models, environ)
+        held = {name: [memory(running.pid) for running in servers] for name, servers in idle.items()}
         for servers in idle.values():
             for running in servers:
                 end(running)
-    ratio = statistics.median(times["recorder"]) / statistics.median(times["bare MCP SDK server"])
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, n = {asked.rounds}\n")
-    print(
-        "| server | `initialize` answered, ms: median (middle half) | memory when idle, MB: largest of", asked.idle, "|"
-    )
-    print("|---|---|---|")
+    load = os.getloadavg()[0]
+    print(f"{platform.machine()}, Python {platform.python_version()}, n = {asked.rounds}, load {load:.1f}\n")
+    print("| server | `initialize` answered, ms: median (middle half) | processor time, ms |\n|---|---|---|")
     for name in sides:
-        print(f"| {name} | {spread(times[name])} | {max(memory[name]):.0f} |")
-    for name, mb in parts.items():
-        print(f"| {name}, beside {asked.idle} servers | | {mb:.0f} |")
-    print(f"\nratio of medians {ratio:.2f} (budget 1.3); memory budget 90 MB")
+        print(f"| {name} | {spread(times[name])} | {spread(spent[name])} |")
+    for what, values in (("", times), ("in processor time ", spent)):
+        ours, bare_ones = values["recorder"], values["bare MCP SDK server"]
+        pairs = statistics.median(one / other for one, other in zip(ours, bare_ones, strict=True))
+        ratio = statistics.median(ours) / statistics.median(bare_ones)
+        print(f"\nratio of medians {what}{ratio:.2f}, median of pairs {pairs:.2f} (budget 1.3)")
+    print(
+        f"\n| {asked.idle} idle servers of each kind at once | RSS, MB: largest | PSS, MB: largest | holds the model |"
+    )
+    print("|---|---|---|---|")
+    for name, all_of in {**held, **{name: [one] for name, one in parts.items()}}.items():
+        rss, pss = max(one.rss for one in all_of), max(one.pss for one in all_of)
+        print(f"| {name} | {rss:.0f} | {pss:.0f} | {sum(one.has_model for one in all_of)} of {len(all_of)} |")
+    all_pss = sum(one.pss for one in (*held["recorder"], *parts.values()))
+    print(f"\n{asked.idle} recorder servers and what stands beside them, PSS in all: {all_pss:.0f} MB")
 
 
 if __name__ == "__main__":

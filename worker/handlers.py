@@ -12,9 +12,9 @@ from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater
 from recorder.models import Job, Scope
-from recorder.store import events, health, jobs, sessions
+from recorder.store import events, health, jobs, memories, sessions
 from recorder.store.db import Connection, transaction
-from worker import conflicts
+from worker import cited, conflicts
 from worker.distil import distil
 from worker.reconcile import RECONCILE
 
@@ -55,6 +55,9 @@ def distil_turn(context: Context, job: Job) -> str:
     turn = events.of_turn(db, session_id, prompt_id)
     if session is None or not turn:
         return "empty"
+    if named := cited.ids(turn):
+        with transaction(db):
+            memories.note_used(db, named, session_id, prompt_id, context.now_ms)
     project_id = next((event.project_id for event in turn if event.project_id), session.project_id)
     if project_id is None:
         return "no project"

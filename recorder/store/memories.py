@@ -441,6 +441,22 @@ def note_ref(db: Connection, memory_id: int, how: str, who: str, session_id: str
         db.execute("update memories set access_count = access_count + 1 where id = ?", (memory_id,))
 
 
+def note_used(db: Connection, ids: Iterable[int], session_id: str, turn: str, now_ms: int) -> int:
+    """Note that a turn used those of these memories that its session was shown or read; once each, and how many.
+
+    Runs inside the caller's transaction.
+    """
+    db.execute(
+        "insert into memory_refs (memory_id, how, who, session_id, at_ms)"
+        " select m.id, 'used', ?2, ?3, ?4 from json_each(?1) j join memories m on m.id = j.value where exists"
+        " (select 1 from memory_refs r where r.memory_id = m.id and r.session_id = ?3 and r.how in ('shown', 'read'))"
+        " and not exists (select 1 from memory_refs r"
+        " where r.memory_id = m.id and r.session_id = ?3 and r.how = 'used' and r.who = ?2)",
+        (json.dumps(sorted(ids)), f"turn:{turn}", session_id, now_ms),
+    )
+    return db.changes()
+
+
 def for_brief(db: Connection, project_id: str | None, now_ms: int) -> list[Memory]:
     """What a brief may say, most weighty first, in an order that does not change by itself."""
     rows = db.execute(

@@ -20,7 +20,7 @@ from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import RetryLater, WorkerUnavailable
 from recorder.models import Job
-from recorder.store import events, health, jobs, sessions
+from recorder.store import events, health, jobs, memories, sessions
 from recorder.store.db import Connection, connect, transaction
 from tests.built_model import MODELS, needs_model
 from tests.makers import T0, bash, hook_input, project_folder, prompt, stop
@@ -455,3 +455,28 @@ def test_the_start_of_a_session_has_the_model_loaded_before_the_first_question(
     assert worker_socket.request(config.home, "status", timeout_s=5)["model_pid"] is None
     drop(config, hook_input("SessionStart", source="startup"), "1.json")
     until(lambda: worker_socket.request(config.home, "status", timeout_s=5)["model_pid"] is not None)
+
+
+def test_a_memory_that_an_answer_names_counts_as_used_once_a_turn_where_the_session_was_shown_it(
+    config: Config, own_home: Path
+) -> None:
+    folder = str(project_folder(own_home))
+    drop(config, prompt("Always run the tests with pytest -q", cwd=folder), "1.json")
+    drop(config, prompt("Never use tabs here", prompt_id="p2", cwd=folder), "2.json")
+    drop(config, stop(prompt_id="p2", cwd=folder), "3.json")
+    held.drain_once(config)
+    db = connect(config.db_path)
+    shown, hidden = (row[0] for row in db.execute("select id from memories order by id"))
+    memories.note_ref(db, shown, "shown", "agent", "s2", T0)
+    asked = hook_input("UserPromptSubmit", session="s2", prompt="how are tests run?", prompt_id="p9", cwd=folder)
+    answer = f"As m{shown} says, with pytest -q; m{hidden} and x.m{shown} have nothing to do with it."
+    drop(config, asked, "4.json")
+    drop(config, stop(session="s2", prompt_id="p9", last_assistant_message=answer, cwd=folder), "5.json")
+    for _ in range(2):
+        held.drain_once(config)
+        with transaction(db):
+            jobs.ask(db, "distil", "s2\np9", due_ms=0, now_ms=T0, later=False)
+    held.drain_once(config)
+    used = list(db.execute("select memory_id, session_id from memory_refs where how = 'used'"))
+    db.close()
+    assert used == [(shown, "s2")]
