@@ -15,6 +15,10 @@ Place = tuple[int, str]
 """Where a page ends: the time of its last row, and its id."""
 
 
+FEW_EVENTS = 100_000
+"""Up to so many events of a project are gone through for its files, in 100 ms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which events. None: any."""
@@ -116,13 +120,21 @@ def memory_page(
 
 def file_page(db: Connection, scope: Scope | None, *, under: str, after: str, limit: int) -> list[Named]:
     """Files that tool calls named whose path begins with `under`, by path, behind one."""
+    project = _name(scope)
+    few = "select count(*) from (select 1 from events where scope_id = (select id from scopes where name = ?) limit ?)"
+    narrow = scope is not None and next(iter(db.execute(few, (project, FEW_EVENTS + 1))))[0] <= FEW_EVENTS
+    # By path a page is read off the index; in a project of few among many that would read the paths of all the others.
+    joined = (
+        "events e cross join files f on f.event_id = e.id"
+        if narrow
+        else "files f cross join events e on e.id = f.event_id"
+    )
     rows = db.execute(
-        "select f.path, sum(f.action = 'read'), sum(f.action = 'write'), max(e.at_ms)"
-        " from files f cross join events e on e.id = f.event_id"
+        f"select f.path, sum(f.action = 'read'), sum(f.action = 'write'), max(e.at_ms) from {joined}"
         " where f.path > :after and f.path >= :under and substr(f.path, 1, length(:under)) = :under"
-        " and (:every or e.scope_id = (select id from scopes where name = :project))"
+        f" and {'true' if scope is None else 'e.scope_id = (select id from scopes where name = :project)'}"
         " group by f.path order by f.path limit :limit",
-        {"after": after, "under": under, "every": scope is None, "project": _name(scope), "limit": limit},
+        {"after": after, "under": under, "project": project, "limit": limit},
     )
     return [Named(*row) for row in rows]
 
