@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from recorder.errors import StoreError
 from recorder.models import Hit, Scope
-from recorder.recall import features
+from recorder.recall import arms, features
 from recorder.recall.features import Candidate
 from recorder.recall.question import Question, read
 from recorder.store import beside, search, sessions
@@ -17,15 +16,10 @@ from recorder.store.db import Connection
 from recorder.store.only import Only
 from recorder.store.search import Found
 
-logger = logging.getLogger(__name__)
-
-MOST: Mapping[str, int] = {"words": 60, "trigram": 40, "vector": 24}
-"""Rows asked of each arm and type."""
 WITH_NEIGHBOURS = 40
 """So many of the events found bring the two before and the two after them along: an answer need not repeat a word of
 its question."""
 REACH = 2
-PARTIAL = "partial: a name of the question stands in too many rows, the newest of them were looked at"
 
 Key = tuple[str, int]
 
@@ -54,9 +48,9 @@ def gather(
 
     Raises: StoreError when not one arm could look.
     """
-    found, status = _ask(db, question, scope, vector, now_ms, only)
+    found, status = arms.ask(db, question, scope, vector, now_ms, only)
     status.setdefault("vector", vector_status if vector_status != "ok" else "unavailable: no vector of the question")
-    if not {"ok", PARTIAL} & set(status.values()):
+    if not {"ok", arms.PARTIAL} & set(status.values()):
         raise StoreError(f"no arm of recall can look: {status}. Run `recorder doctor`")
     asked = read(question)
     best = _best_first(found)
@@ -77,28 +71,6 @@ def gather(
         for key, hit in known.items()
     ]
     return Pool(asked, candidates, features.of(asked, candidates, _texts(db, events, candidates)), status, by_name)
-
-
-def _ask(
-    db: Connection, question: str, scope: Scope, vector: bytes | None, now_ms: int, only: Only
-) -> tuple[dict[str, list[Found]], dict[str, str]]:
-    arms: dict[str, Callable[[], list[Found]]] = {
-        "words": lambda: search.words(db, scope, question, MOST["words"], now_ms=now_ms, only=only),
-        "trigram": lambda: search.trigram(db, scope, question, MOST["trigram"], now_ms=now_ms, only=only),
-    }
-    if vector is not None:
-        asked = vector
-        arms["vector"] = lambda: search.vector(db, scope, asked, MOST["vector"], now_ms=now_ms, only=only)
-    found: dict[str, list[Found]] = {}
-    status: dict[str, str] = {}
-    for name, ask in arms.items():
-        try:
-            found[name] = ask()
-            status[name] = "ok" if not isinstance(found[name], search.Partial) else PARTIAL
-        except Exception as error:  # an arm may fail for reasons of its own; the others answer, and the answer says so
-            logger.warning("arm %s failed: %s", name, type(error).__name__)
-            status[name] = f"unavailable: {type(error).__name__}"
-    return found, status
 
 
 def _best_first(found: Mapping[str, Sequence[Found]]) -> list[Key]:

@@ -124,6 +124,13 @@ def count(db: Connection) -> int:
     return int(tail) + sum(len(ids) - ids.count(0) for ids in (array("q", row[0]) for row in blocks))
 
 
+def blocks(db: Connection, scopes: Sequence[int]) -> int:
+    """How many blocks the scopes have."""
+    sql = "select count(*) from vec_blocks where scope in (select value from json_each(?))"
+    ((number,),) = db.execute(sql, (json.dumps(list(scopes)),))
+    return int(number)
+
+
 def candidates(db: Connection, scopes: Sequence[int], owner: int, vector: bytes, wanted: int) -> list[int]:
     """Ids of rows in these scopes among which the `wanted` nearest to the vector are, or nearly all of them.
 

@@ -287,10 +287,21 @@ def search(db: Connection, scope: Scope, vector: bytes, k: int, *, model: str | 
             f"a vector of {len(vector)} dimensions does not compare with the {dimension} of the index:"
             " a new model is being taken into use, try again later"
         )
-    marks = ", ".join("?" * len(scope.names))
-    scope_ids = [row[0] for row in db.execute(f"select id from scopes where name in ({marks})", scope.names)]
+    scope_ids = _scope_ids(db, scope)
     found = [near for owner in OWNERS for near in _nearest(db, owner, scope_ids, vector, k, model)]
     return sorted(found, key=lambda near: (-near.similarity, near.owner, near.owner_id))
+
+
+def blocks(db: Connection, scope: Scope) -> int:
+    """How many blocks of vectors the scope has; 0 where there is no index."""
+    if vector_index.dimension(db) is None:
+        return 0
+    return vector_index.blocks(db, _scope_ids(db, scope))
+
+
+def _scope_ids(db: Connection, scope: Scope) -> list[int]:
+    marks = ", ".join("?" * len(scope.names))
+    return [row[0] for row in db.execute(f"select id from scopes where name in ({marks})", scope.names)]
 
 
 def _nearest(
