@@ -33,6 +33,7 @@ from recorder.store import (
     vectors,
 )
 from recorder.store.db import Connection, DatabaseError, has_vec
+from worker import shelf
 
 STATUS_TIMEOUT_S = 1.0
 LOW_DISK_MB = 200
@@ -368,6 +369,8 @@ def _of_vectors(db: Connection, config: Config) -> tuple[str, str]:
         return "note", "switched off by embed.enabled: recall works on words"
     if not has_vec(db):
         return "note", "sqlite-vec cannot be loaded here: recall works on words"
+    if missing := shelf.missing(config.models_dir, config.embed.model):
+        return "bad", missing
     _, reason = embed.ask(config.home, "is anybody there", 2000)
     if reason == "ok":
         return "ok", "questions and events get vectors"

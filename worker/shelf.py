@@ -52,6 +52,15 @@ def meant(model: Built, wanted: str) -> bool:
     return model.id == wanted or model.source == source(wanted)
 
 
+def missing(models_dir: Path, wanted: str) -> str | None:
+    """What to say where `embed.model` means something that is not built; None where all is well."""
+    run = chosen(models_dir, wanted)
+    if not wanted or (run is not None and meant(run, wanted)):
+        return None
+    instead = f"{run.id} is used" if run else "words alone are used"
+    return f"embed.model = {wanted!r} is not built, {instead}: `recorder models build`"
+
+
 def source(wanted: str) -> str:
     """What `embed.model` is built from: a folder by its whole path, a hub name as it is, the package when empty."""
     folder = Path(os.path.abspath(os.path.expanduser(wanted)))

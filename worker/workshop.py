@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,7 @@ def build(home: Path, models_dir: Path, asked: Plan, say: Say) -> shelf.Built:
                 f"{free_mb} MB are free in {tempfile.gettempdir()} and a build needs {ROOM_MB}: name another folder in"
                 " TMPDIR"
             )
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing temporary is left behind
         with tempfile.TemporaryDirectory(prefix="recorder-build-") as folder:
             work = Path(folder)
             interpreter = _environment(work, asked.downloads, say)

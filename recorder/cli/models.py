@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +11,7 @@ from rich.text import Text
 
 from recorder import config_file, worker_socket
 from recorder.cli.frame import Json, app, desk, err, many, only_a_person, out, plain, print_json, print_table, settings
-from recorder.config import Config, load
+from recorder.config import load
 from recorder.errors import ConfigError, WorkerUnavailable
 from recorder.store import vectors
 from worker import shelf, workshop
@@ -32,7 +30,7 @@ def models_list(as_json: Json = False) -> None:
         put_off = vectors.put_off(here.db)
     chosen = shelf.chosen(found.models_dir, found.embed.model)
     models = [_described(built, chosen, rows, waiting + put_off) for built in shelf.listing(found.models_dir)]
-    missing = _missing(found, chosen)
+    missing = shelf.missing(found.models_dir, found.embed.model)
     if as_json:
         print_json(models)
     elif models:
@@ -67,15 +65,6 @@ def _row(model: dict[str, Any]) -> tuple[object, ...]:
     return used, model["id"], model["dimension"], mb, whole, model["embedded"], waiting
 
 
-def _missing(found: Config, chosen: shelf.Built | None) -> str:
-    """What to say where `embed.model` names something that is not built."""
-    wanted = found.embed.model
-    if not wanted or (chosen is not None and shelf.meant(chosen, wanted)):
-        return ""
-    instead = f"{chosen.id} is used" if chosen else "words alone are used"
-    return f"embed.model = {wanted!r} is not built, {instead}: `recorder models build`"
-
-
 @models_app.command("build")
 def models_build(
     source: Annotated[
@@ -95,7 +84,6 @@ def models_build(
         say(Text(plain(line)))
     told: dict[str, Any] = {"source": asked.source, "downloads": list(asked.downloads), "built": False}
     if not dry_run:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing temporary is left behind
         built = workshop.build(found.home, found.models_dir, asked, lambda line: say(Text(plain(line))))
         told |= {"built": asked.there is None, "id": built.id, "dimension": built.dimension}
         used = shelf.chosen(found.models_dir, found.embed.model)

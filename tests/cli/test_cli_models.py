@@ -79,6 +79,7 @@ def test_a_setting_that_names_what_is_not_built_is_told(terminal: Terminal) -> N
     terminal.set("RECORDER_EMBED_MODEL", "somebody/large")
     said = terminal.run("models", "list")
     assert said.code == 0 and "'somebody/large' is not built, tiny is used: `recorder models build`" in said.err
+    assert "'somebody/large' is not built" in terminal.run("doctor").out
 
 
 @needs_runtime

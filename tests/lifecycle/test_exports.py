@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 from recorder import gate
+from recorder.embed import windows
 from recorder.errors import FileRefused
 from recorder.lifecycle import export, shape
 from recorder.models import Channel, Project, Scope
 from recorder.recall import rank
-from recorder.store import audit, denials, erase, events, memories, projects
+from recorder.store import audit, denials, erase, events, memories, projects, vectors
 from recorder.store.db import connect, transaction
 from recorder.store.only import Only
+from tests import tiny_model
+from tests.built_model import needs_runtime
 from tests.lifecycle.homes import (
     DEPLOY,
     DROPPED,
@@ -36,6 +39,7 @@ from tests.lifecycle.homes import (
     values,
 )
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
+from worker.index import Model, fill
 
 
 def edited(path: Path, change: Callable[[Any], None]) -> Path:
@@ -318,3 +322,24 @@ def test_a_link_that_was_taken_away_does_not_come_back_by_an_old_export(tmp_path
     gate.unlink(db, link[0], person())
     assert imported(db, path).relations == 0
     assert list(db.execute("select 1 from relations where relation = 'about'")) == []
+
+
+@needs_runtime
+def test_what_was_imported_is_found_by_words_at_once_and_by_meaning_once_the_worker_was_there(tmp_path: Path) -> None:
+    new = connect(tmp_path / "new" / "recorder.db")
+    imported(new, exported(furnished(tmp_path / "old"), tmp_path / "e.json"))
+    tiny_model.make(tmp_path / "models", "tiny", 16)
+    model = Model(tmp_path / "models")
+    try:
+        while fill(new, model, 50):
+            pass
+        memory = memories.find(new, SPACE_A, "decision.deploy")
+        assert memory is not None
+        words = rank.recall(new, DEPLOY, A, k=20, vector=None, vector_status="off", now_ms=LATER + 2)
+        assert f"m{memory.id}" in [hit.id for hit in words.hits]
+        (meaning,) = model.embed(windows("memory", f"{memory.key}: {memory.value}", memory.recorded_ms), 30.0)
+        assert memory.version_id in [
+            near.owner_id for near in vectors.search(new, A, meaning, 3) if near.owner == "memory"
+        ]
+    finally:
+        model.close()
