@@ -11,6 +11,7 @@ from typing import Any
 
 from recorder import selftest
 from recorder.config import Config
+from recorder.counted import many
 from recorder.models import Recall
 from recorder.recall import rank
 from recorder.recall import scope as scopes
@@ -114,8 +115,8 @@ def _play(home: Path, source_root: Path, now_ms: int) -> tuple[tuple[str, ...], 
         )
         learnt = [f"  {m.key}: {m.value} ({m.trust})" for m in memories.listing(db, scope)]
         story = (
-            f"captured: {sent} hook inputs through the real hook, {events.count(db)} events",
-            f"distilled: {len(learnt)} memories",
+            f"captured: {many(sent, 'hook input')} through the real hook, {many(events.count(db), 'event')}",
+            f"distilled: {many(len(learnt), 'memory', 'memories')}",
             *learnt,
             f"recalled: {QUESTION}?",
         )

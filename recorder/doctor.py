@@ -16,6 +16,7 @@ from typing import Any
 from recorder import claude_auto, embed, install, worker_socket
 from recorder.capture import spool
 from recorder.config import Config
+from recorder.counted import many
 from recorder.errors import RecorderError, SettingsError, WorkerUnavailable
 from recorder.lifecycle import backup
 from recorder.recall import scope as scopes
@@ -114,7 +115,7 @@ def stuck(db: Connection, config: Config, now_ms: int) -> str | None:
     """Why the queue counts as stuck: jobs that do not come to an end, or hook inputs that nobody takes in."""
     waiting = spool.pending(config.spool)
     if waiting and now_ms - waiting[0].received_ms > health.STUCK_AFTER_MS:
-        return f"{len(waiting)} hook inputs wait in the spool, the oldest for more than 15 minutes"
+        return f"in the spool: {many(len(waiting), 'hook input')}, the oldest for more than 15 minutes"
     return health.stuck(db, now_ms)
 
 
@@ -243,10 +244,10 @@ def _spool(room: Room) -> list[Check]:
     lost = spool.lost(config.spool)
     if lost:
         checks.append(
-            Check("spool", "bad", f"{lost} hook inputs could not be written: the disk was full or closed to us")
+            Check("spool", "bad", f"{many(lost, 'hook input')} could not be written: the disk was full or closed to us")
         )
     waiting = len(spool.pending(config.spool))
-    checks.append(Check("spool", "ok" if waiting < 1000 else "bad", f"{waiting} files wait"))
+    checks.append(Check("spool", "ok" if waiting < 1000 else "bad", f"waiting: {many(waiting, 'file')}"))
     return checks
 
 
@@ -276,7 +277,9 @@ def _hooks(db: Connection, room: Room) -> list[Check]:
             return []
     latest = completeness.latest(db, SESSIONS_LOOKED_AT, own)
     found = [check for session in latest if (check := _missed(session)) is not None]
-    return found[:SESSIONS_NAMED] or [Check("hooks", "ok", f"they missed nothing in the last {len(latest)} sessions")]
+    return found[:SESSIONS_NAMED] or [
+        Check("hooks", "ok", f"they missed nothing in the last {many(len(latest), 'session')}")
+    ]
 
 
 def _missed(found: completeness.Completeness) -> Check | None:
@@ -297,8 +300,8 @@ def _missed(found: completeness.Completeness) -> Check | None:
     return Check(
         "hooks",
         "note",
-        f"session {found.session_id}: missed={found.healed} events, healed from its transcript ({shares}; refused calls"
-        " have no hook and are not missed)",
+        f"session {found.session_id}: missed={many(found.healed, 'event')}, healed from its transcript"
+        f" ({shares}; refused calls have no hook and are not missed)",
     )
 
 
@@ -325,7 +328,7 @@ def _audit(db: Connection, room: Room) -> list[Check]:
 
 
 def _store(db: Connection, room: Room) -> list[Check]:
-    checks = [Check("store", "ok", f"{events.count(db)} events")]
+    checks = [Check("store", "ok", many(events.count(db), "event"))]
     full = size_warning(health.size_mb(db), room.config.store.max_mb)
     if full:
         checks.append(Check("store", "note", full))
@@ -345,7 +348,9 @@ def _backups(db: Connection, room: Room) -> list[Check]:
     if last_ms is None:
         return [Check("backups", "note", "none yet: the worker makes one a day, when it has nothing else to do")]
     days = (room.now_ms - last_ms) // 86_400_000
-    return [Check("backups", "ok", "the last one is of today" if days < 1 else f"the last one is {days} days old")]
+    return [
+        Check("backups", "ok", "the last one is of today" if days < 1 else f"the last one is {many(days, 'day')} old")
+    ]
 
 
 def _claude_memory(db: Connection, room: Room) -> list[Check]:

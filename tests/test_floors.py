@@ -19,6 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "recorder.models",
         "recorder.worker_socket",
         "recorder.canonical",
+        "recorder.counted",
         "recorder.dates",
     ),
     ("recorder.store",),

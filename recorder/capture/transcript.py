@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from recorder.capture import lenient, persisted, prompts, records
 from recorder.capture.conversation import Conversation, Record
+from recorder.counted import many
 from recorder.errors import TranscriptError
 from recorder.models import Event, EventKind, Source
 
@@ -143,7 +144,7 @@ def _read(
     if chunk.at_end and final:
         chunk.events += prompts.left_in_queue(conversation, Record({}, b"", f"{path}:{offset}"))
     if torn.count:
-        problems.append(f"{path}: {torn.count} pieces are not whole records, the first at byte {torn.first}")
+        problems.append(f"{path}: not whole records: {many(torn.count, 'piece')}, the first at byte {torn.first}")
     chunk.events = _timed(chunk.events, conversation, status.st_mtime_ns // 1_000_000)
     chunk.cursor = Cursor(offset, conversation.state())
     return chunk

@@ -32,6 +32,7 @@ from recorder.cli.frame import (
     when,
 )
 from recorder.config import Config
+from recorder.counted import many
 from recorder.errors import NotFound, RecorderError, WorkerUnavailable
 from recorder.models import EventKind, StoredEvent
 from recorder.recall import fence, views
@@ -128,7 +129,7 @@ def list_events(
                     for event in page:
                         file.write(_json_line(event) + "\n")
                     written, after = written + len(page), page[-1].id
-            err.print(f"{written} events written to {export}")
+            err.print(f"{many(written, 'event')} written to {export}")
             return
         found = [
             event

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from recorder import config
 from recorder.config import Config
+from recorder.counted import many as many
 from recorder.errors import GateRefused, NotFound, RecorderError
 from recorder.gate import Writer
 from recorder.models import Channel, Scope
@@ -192,11 +193,6 @@ def _reader_left() -> NoReturn:
 def plain(text: str) -> str:
     """Stored text as a terminal may show it: no control sequences, nothing invisible."""
     return fence.clean(text)
-
-
-def many(n: int, what: str, plural: str = "") -> str:
-    """How many of something: `1 file`, `2 files`."""
-    return f"{n:,} {what if n == 1 else plural or what + 's'}"
 
 
 def when(at_ms: int | None) -> str:

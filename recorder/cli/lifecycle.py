@@ -26,6 +26,7 @@ from recorder.cli.frame import (
     when,
 )
 from recorder.config import Config
+from recorder.counted import many
 from recorder.errors import FileRefused, NotFound, RecorderError
 from recorder.lifecycle import backup as backups
 from recorder.lifecycle import export as exports
@@ -85,7 +86,8 @@ def import_all(
         print_json(asdict(summary))
         return
     counts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in sorted(summary.counts.items()))
-    out.print(Text(f"{counts or 'no memory in it'}; {summary.relations} relations, {summary.tombstones} tombstones"))
+    beside = f"{many(summary.relations, 'relation')}, {many(summary.tombstones, 'tombstone')}"
+    out.print(Text(f"{counts or 'no memory in it'}; {beside}"))
     if not summary.own:
         err.print("not signed by this home: what came in is a candidate, and no rejection or relation was taken over")
     for address, reason in list(summary.reasons.items())[:20]:
@@ -194,6 +196,6 @@ def purge_old(
         err.print("no age was given, and store.retention_days is 0: no event goes")
     would = "would go" if dry_run else "went"
     out.print(
-        f"{found.events} events {would}, about {found.bytes / 2**20:.1f} MB;"
+        f"{many(found.events, 'event')} {would}, about {found.bytes / 2**20:.1f} MB;"
         f" {found.emptied} lines of history of deleted memories {'would be' if dry_run else 'were'} emptied"
     )

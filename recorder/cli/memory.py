@@ -30,6 +30,7 @@ from recorder.cli.frame import (
     when,
 )
 from recorder.cli.recall import Then, address_by_id, show_reason, show_whole
+from recorder.counted import many
 from recorder.errors import Conflict, NotFound
 from recorder.gate import queue
 from recorder.models import (
@@ -213,7 +214,7 @@ def get(named: Named, as_of: Then = None, project: Project = None, as_json: Json
         out.print(
             Text(
                 f"{memory.kind} · {state} · version {memory.version} · {when(memory.recorded_ms)} · {memory.source}"
-                f" · seen in {memory.sessions} sessions",
+                f" · seen in {many(memory.sessions, 'session')}",
                 "dim",
             )
         )
@@ -533,6 +534,6 @@ def audit_verify(as_json: Json = False) -> None:
             print_json(asdict(verdict))
         else:
             broken = f", first broken row {verdict.broken_id}" if verdict.broken_id else ""
-            out.print(f"{verdict.state}: {verdict.rows} rows{broken}")
+            out.print(f"{verdict.state}: {many(verdict.rows, 'row')}{broken}")
         if verdict.state == "fail":
             sys.exit(1)

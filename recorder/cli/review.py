@@ -182,7 +182,7 @@ def _report(done: Done, as_json: bool) -> None:
             said = [f"“{fence.cut(fence.line(value), 200)}”" for value in told.said]
             out.print(Text(f"recall now says: {'; '.join(said) or 'nothing'}"))
     if told is not None and not told.holds:
-        raise RecorderError("recall does not say what was decided: `recorder reindex`, then look again")
+        raise RecorderError(told.remedy)
 
 
 def _list(items: list[Item], as_json: bool) -> None:

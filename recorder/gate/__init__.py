@@ -10,6 +10,7 @@ from recorder.gate.labels import Labels, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
 from recorder.gate.reach import AT_ONCE_EVENTS, Plan, plan, plan_events, reached
+from recorder.gate.same import saying_the_same
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
 from recorder.gate.verbs import approve, delete, give, lift, pin, reject, restore, revert, withdraw
 from recorder.gate.writer import CONFLICTS, Outcome, Redact, Writer, redact_here
@@ -54,6 +55,7 @@ __all__ = [
     "reject",
     "restore",
     "revert",
+    "saying_the_same",
     "scope_of",
     "settle",
     "strings",

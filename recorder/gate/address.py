@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from unicodedata import category
 
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.writer import Writer
@@ -11,7 +12,10 @@ from recorder.models import Channel, Memory, Proposal
 from recorder.store import memories, projects
 from recorder.store.db import Connection
 
-KEY = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,198}[^\s\x00-\x1f\x7f])?")
+LONGEST = 200
+JOINER = "\u200d"
+"""Unseen too, but signs are made of several with it."""
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 NAMESPACE = re.compile(r"(?:user|project\.[a-z0-9-]+|claude\.[A-Za-z0-9-]+)(?:\.[A-Za-z0-9_-]+)*")
 
 
@@ -39,8 +43,20 @@ def check(db: Connection, namespace: str, key: str, writer: Writer) -> None:
             raise GateRefused("scope", f"there is no namespace '{namespace}' here")
     elif row not in scope.names:
         raise GateRefused("scope", f"there is no namespace '{namespace}' here")
-    if not KEY.fullmatch(key):
-        raise GateRefused("key", f"{key[:80]!r} is no key: 1 to 200 printable characters without outer spaces")
+    if len(namespace) > LONGEST:
+        raise GateRefused("namespace", f"a namespace of {len(namespace)} characters is too long: at most {LONGEST}")
+    if not is_key(key):
+        raise GateRefused(
+            "key",
+            f"{key[:80]!r} is no key: 1 to {LONGEST} characters that can be seen, without outer spaces; not . or ..",
+        )
+
+
+def is_key(key: str) -> bool:
+    """Whether a key can be seen for what it is, and named in an address: programs take `..` for a step back."""
+    outer_spaces = key != key.strip() or not key
+    unseen = any(category(one) in UNSEEN and one != JOINER for one in key)
+    return not (outer_spaces or unseen or len(key) > LONGEST or key in (".", ".."))
 
 
 def standing_at(

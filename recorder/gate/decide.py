@@ -451,11 +451,13 @@ def statement(db: Connection, proposal: Proposal, writer: Writer, session_id: st
 def redacted(proposal: Proposal, writer: Writer) -> Proposal:
     """The proposal without secrets, its numbers within their bounds."""
     value, key, *tags = writer.redact([proposal.value, proposal.key, *proposal.tags[:20]])
+    if not address.is_key(proposal.key):
+        key = proposal.key  # refused as it is, and not mended into another one
     return replace(
         proposal,
         value=value,
         key=key,
-        tags=tuple(tag[:60] for tag in tags),
+        tags=tuple(tag[:60] for tag in tags if tag.strip()),
         importance=min(1.0, max(0.0, proposal.importance)),
         confidence=min(1.0, max(0.0, proposal.confidence)),
     )

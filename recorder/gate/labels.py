@@ -66,7 +66,7 @@ def label(
         why = tombs.fit(db, writer, why)
         current = standing_at(db, namespace, key, writer, expected_version)
         if not writer.is_person:
-            tombs.check_words(db, writer.scope.names, labels.tags or ())
+            tombs.check_words(db, tombs.scopes_of(db, namespace, writer), labels.tags or ())
         if not allows("labelled", current):
             return Outcome("unchanged", current, "only what stands can be labelled: restore or lift it first")
         wanted = _with(current, labels)

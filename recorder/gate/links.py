@@ -26,6 +26,8 @@ def link(db: Connection, source: tuple[str, str], target: tuple[str, str], relat
             tombs.check_words(db, writer.scope.names, (name,))
         from_memory = standing_at(db, *source, writer)
         to_memory = standing_at(db, *target, writer)
+        if from_memory.id == to_memory.id:
+            raise GateRefused("relation", "a memory is not linked with itself: name another one")
         found = relations.add(
             db, from_memory.id, to_memory.id, name, channel=writer.channel, actor=writer.actor, now_ms=writer.now_ms
         )

@@ -96,7 +96,8 @@ def _grouped(db: Connection, scope: Scope | None) -> list[Item]:
 
 def item(db: Connection, name: str) -> Item | None:
     """The thing with this id as it is now; None when it no longer waits."""
-    letter, number = name[:1], int(name[1:]) if name[1:].isascii() and name[1:].isdigit() else 0
+    letter, digits = name[:1], name[1:]
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else 0
     if letter == "m":
         found = memories.get(db, [number])
         return _of_memory(db, found[0]) if found else None

@@ -11,7 +11,7 @@ from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import alike, conflicts, labels, tombs
 from recorder.gate.decide import decide, redacted, statement
 from recorder.gate.standing import allows
-from recorder.gate.verbs import hidden, let_go, rejected
+from recorder.gate.verbs import hidden, let_go, rejected, suppress_same
 from recorder.gate.writer import Outcome, Writer, cleaned, note, only_a_person
 from recorder.models import Evidence, Memory, MemoryKind, Origin, Proposal, State, Trust
 from recorder.store import events, findings, memories
@@ -127,7 +127,7 @@ def _proposal(
     _close_alike(db, current, proposed.value, disposition, writer)
     if disposition == "keep_old":
         if not same:
-            tombs.lay(db, current, proposed.value, writer, "rejected", why)
+            _refused(db, current, proposed.value, writer, why)
         kept = conflicts.release(db, current, writer, why)
         return Settled(Outcome("kept", kept), _there(db, kept), () if same else (proposed.value,))
     if disposition == "keep_new":
@@ -142,14 +142,20 @@ def _proposal(
             conflicts.decided(db, kept, beside.memory, writer)
         return Settled(beside, (*_there(db, kept), *([beside.memory] if beside.memory else [])), ())
     if disposition == "remove_both":
-        tombs.lay(db, current, proposed.value, writer, "rejected", why)
+        _refused(db, current, proposed.value, writer, why)
         outcome = rejected(db, current, writer, why)
         return Settled(outcome, (), tuple(dict.fromkeys((current.value, proposed.value))))
     outcome = _said(db, current, value, writer)
     if canonical(value) != canonical(proposed.value):
-        tombs.lay(db, current, proposed.value, writer, "rejected", why)
+        _refused(db, current, proposed.value, writer, why)
     gone = tuple(one for one in (current.value, proposed.value) if canonical(one) != canonical(value))
     return Settled(outcome, _there(db, current), gone)
+
+
+def _refused(db: Connection, current: Memory, value: str, writer: Writer, why: str | None) -> None:
+    """Take a proposed value for false, wherever else it is said."""
+    tombs.lay(db, current, value, writer, "rejected", why)
+    suppress_same(db, current, value, writer, why)
 
 
 def _pair(

@@ -24,7 +24,7 @@ def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[Stor
     Raises: GateRefused where one stands and nobody may lift it.
     """
     cited = events.as_seen(db, cited)
-    scopes = _scopes(proposal, writer)
+    scopes = scopes_of(db, proposal.namespace, writer)
     if not writer.is_person:
         check_words(db, scopes, (proposal.key, *proposal.tags))
     denied = denials.of_value(db, proposal.value)
@@ -35,7 +35,7 @@ def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[Stor
     ]
     for since_ms in denied:
         if not _says_it_again(writer, proposal, cited, since_ms):
-            raise GateRefused("forgotten", "a person said that this is not so: only a person brings it back")
+            raise GateRefused("forgotten", "a person had this forgotten: only a person brings it back")
     for one in standing:
         if one.cause == tombstones.DELETED:
             if not _said_since(writer, proposal, cited, one.created_ms):
@@ -88,8 +88,11 @@ def lay(db: Connection, memory: Memory, value: str, writer: Writer, cause: str, 
     )
 
 
-def _scopes(proposal: Proposal, writer: Writer) -> tuple[str, ...]:
-    return (*writer.scope.names, proposal.namespace)
+def scopes_of(db: Connection, namespace: str, writer: Writer) -> tuple[str, ...]:
+    """Where a rejection stands against what is written to a namespace: wherever it would be told. What somebody of no
+    project says about the person is told in every one; what a project's says about them, there alone at first."""
+    everywhere = namespace.partition(".")[0] == "user" and writer.scope.project_id is None and not writer.is_person
+    return (*writer.scope.names, namespace, *(tombstones.scopes(db) if everywhere else ()))
 
 
 def _says_it_again(writer: Writer, proposal: Proposal, cited: list[StoredEvent], since_ms: int) -> bool:

@@ -11,6 +11,7 @@ from recorder.gate import tombs
 from recorder.gate.address import home_scope, standing_at
 from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, supersede
 from recorder.gate.drawn import drawn_from
+from recorder.gate.same import saying_the_same
 from recorder.gate.standing import allows, may_show_again, outranks
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
 from recorder.models import Memory, State, Trust
@@ -121,14 +122,26 @@ def rejected(db: Connection, current: Memory, writer: Writer, why: str | None) -
         memories.set_state(db, current.id, State.ACTIVE, None, None)
         current = replace(current, state=State.ACTIVE)
     outcome = renewed(db, current, writer, Trust.REJECTED, "rejected", why)
+    same = suppress_same(db, current, current.value, writer, why)
     hid = suppress_derived(db, current, writer, why)
-    return replace(outcome, reason=_hid_with_it(hid), also=len(hid))
+    told = (_hid_with_it("saying the same", same), _hid_with_it("drawn from it", hid))
+    return replace(outcome, reason="; ".join(part for part in told if part), also=len(hid) + len(same))
 
 
-def _hid_with_it(hid: Sequence[Memory]) -> str:
+def _hid_with_it(why: str, hid: Sequence[Memory]) -> str:
     """What was hidden with a memory, said to whoever rejected it."""
     named = ", ".join(address_of(one) for one in hid[:NAMED]) + (" …" if len(hid) > NAMED else "")
-    return f"{len(hid)} drawn from it, hidden with it: {named}" if hid else ""
+    return f"{len(hid)} {why}, hidden with it: {named}" if hid else ""
+
+
+def suppress_same(db: Connection, at: Memory, value: str, writer: Writer, why: str | None) -> list[Memory]:
+    """Hide what says the very value that is rejected where a memory stands, and what was drawn from it, inside a
+    transaction; what was hidden. It comes back with the memory."""
+    hid = [one for one in saying_the_same(db, at, value) if allows("suppressed", one)]
+    for one in hid:
+        hidden(db, one, writer, State.SUPPRESSED, "suppressed", f"suppressed:{at.id}", why)
+        suppress_derived(db, one, writer, why)
+    return hid
 
 
 def lift(
@@ -202,6 +215,8 @@ def pin(
     only_a_person(writer, "pins")
     with transaction(db):
         current = standing_at(db, namespace, key, writer, expected_version)
+        if pinned and not allows("labelled", current):
+            return Outcome("unchanged", current, "only what stands can go first: restore or lift it")
         memories.set_pinned(db, current.id, pinned)
         action = "pinned" if pinned else "unpinned"
         note(db, writer, current, action)
@@ -301,6 +316,8 @@ def suppress_derived(db: Connection, source: Memory, writer: Writer, why: str | 
 def release_derived(db: Connection, source: Memory, writer: Writer, why: str | None) -> int:
     """Show again what was hidden because of a memory, inside a transaction; how many."""
     waiting = memories.get(db, memories.hidden_by(db, f"suppressed:{source.id}"))
+    released = len(waiting)
     for derived in waiting:
         shown(db, derived, writer, "released", why)
-    return len(waiting)
+        released += release_derived(db, derived, writer, why)
+    return released

@@ -100,7 +100,9 @@ def read(raw: bytes, name: str) -> Read:
         raise FileRefused(f"{name} is larger than {LIMIT_BYTES // 2**20} MB: no export is")
     try:
         plain = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise FileRefused(f"{name} is nested too deeply: no export is") from error
+    except ValueError as error:
         raise FileRefused(f"{name} is no JSON: {str(error)[:200]}. `recorder export` writes such a file") from error
     if not isinstance(plain, dict) or "recorder_export" not in plain:
         raise FileRefused(f"{name} is no export of the recorder: it has no recorder_export at its top")

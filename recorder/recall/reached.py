@@ -27,6 +27,13 @@ class Reached:
     def holds(self) -> bool:
         return not self.missing and not self.lingering
 
+    @property
+    def remedy(self) -> str:
+        """What is to be done where it does not hold."""
+        if self.lingering:
+            return "another memory says the same, and recall still tells it: search for it, and decide that too"
+        return "recall does not say what was decided: `recorder reindex`, then look again"
+
 
 def check(db: Connection, scope: Scope, kept: Iterable[Memory], gone: Iterable[str], now_ms: int) -> Reached:
     """Ask recall and the brief about every side of a decision, as the caller's session would."""

@@ -63,5 +63,6 @@ def address(scope: Scope, namespace: str | None) -> str:
 
 
 def _absent(scope: Scope) -> NotFound:
-    known = " or ".join(f"'{root}'" for root in namespaces(scope))
-    return NotFound(f"There is no such namespace here. Use {known}, something below one of them, or leave it out.")
+    roots = namespaces(scope)
+    known, it = " or ".join(f"'{root}'" for root in roots), "it" if len(roots) == 1 else "one of them"
+    return NotFound(f"There is no such namespace here. Use {known}, something below {it}, or leave it out.")

@@ -33,6 +33,8 @@ class Only:
     trust: str | None = None
     tag: str | None = None
     hidden: bool = False
+    words: tuple[str, ...] = ()
+    """Each stands in the value or the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ def memory_page(
         " or substr(m.namespace, 1, length(:namespace) + 1) = :namespace || '.')"
         " and (:kind is null or v.kind = :kind) and (:trust is null or v.trust = :trust)"
         " and (:tag is null or exists (select 1 from json_each(v.tags) t where t.value = :tag))"
+        " and not exists (select 1 from json_each(:words) w where instr(lower(v.value || ' ' || m.key), w.value) = 0)"
         " and (:after is null or m.namespace > :after or (m.namespace = :after"
         " and (v.recorded_ms, m.id) < (:after_ms, :after_id)))"
         " order by m.namespace, v.recorded_ms desc, m.id desc limit :limit",
@@ -67,6 +70,7 @@ def memory_page(
             "kind": only.kind,
             "trust": only.trust,
             "tag": only.tag,
+            "words": json.dumps([word.lower() for word in only.words]),
             "after": after[0] if after else None,
             "after_ms": after[1] if after else None,
             "after_id": after[2] if after else None,
@@ -104,12 +108,17 @@ def undecided(db: Connection, limit: int) -> list[Memory]:
     return memories.get(db, [row[0] for row in rows])
 
 
-def waiting(db: Connection) -> int:
-    """How many things wait for a person's word, of every project; counting stops at 100."""
+def waiting(db: Connection, scope: Scope | None = None, *, most: int = 100) -> int:
+    """How many things wait for a person's word, of a project or of every one; counting stops at `most`."""
     rows = db.execute(
-        "select count(*) from (select 1 from findings where state = 'open' union all"
+        "select count(*) from (select 1 from findings where state = 'open'"
+        " and (:every or project_id is null or project_id is :project) union all"
         " select 1 from memories m join memory_versions v on v.id = m.version_id"
-        f" where {policy.condition('review')} limit 100)"
+        f" where {policy.condition('review')} and {_IN_SCOPE}"
+        # What a finding is open about waits as that finding.
+        " and not exists (select 1 from findings f where f.state = 'open' and f.kind in ('duplicate', 'contradiction')"
+        " and m.id in (f.memory_id, f.other_id)) limit :most)",
+        {**_bound(scope), "most": most},
     )
     return int(next(iter(rows))[0])
 
@@ -129,6 +138,43 @@ def session_page(db: Connection, scope: Scope | None, *, before: tuple[int, str]
         },
     )
     return [_row(db, row[0]) for row in list(rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When a session ran, and how it went."""
+
+    session_id: str
+    started_ms: int
+    last_ms: int
+    says: str
+    failed: int
+    """Tool calls that failed, counted to 100."""
+
+
+def sessions_between(db: Connection, scope: Scope | None, from_ms: int, until_ms: int, limit: int) -> list[Span]:
+    """The sessions that ran at some time between two moments, the latest first."""
+    rows = db.execute(
+        "select id, started_ms, last_ms, coalesce(title, ''),"
+        " (select count(*) from (select 1 from events e where e.session_id = s.id and e.ok = 0 limit 100))"
+        " from sessions s where (:every or project_id = :project) and id not in ('gate', :canary) and off = 0"
+        " and last_ms >= :from_ms and started_ms < :until_ms order by last_ms desc, id desc limit :limit",
+        {
+            **_bound(scope),
+            "canary": health.CANARY_SESSION,
+            "from_ms": from_ms,
+            "until_ms": until_ms,
+            "limit": limit,
+        },
+    )
+    return [Span(row[0], row[1], row[2], row[3] or row[0], row[4]) for row in rows]
+
+
+def latest_ms(db: Connection, scope: Scope | None) -> int | None:
+    """When something happened last."""
+    for row in session_page(db, scope, before=None, limit=1):
+        return row.session.last_ms
+    return None
 
 
 def _row(db: Connection, session_id: str) -> Row:

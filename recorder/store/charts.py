@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from recorder.models import Scope
@@ -12,20 +13,18 @@ from recorder.store.db import Connection
 DAY_MS = 86_400_000
 REFS = 20_000
 """Of who was shown what, this many of the latest rows are looked at."""
+LAGS = 500
+"""Of a day's events in a scope, so many of the latest are looked at."""
 HEAD_EVENTS = 200
 """A brief is shown at the start of a session, or when it goes on: it is looked for among this many first events."""
 
 
 def captured(db: Connection, scope: Scope | None, from_ms: int, days: int) -> list[int]:
     """How many events happened on each of the days from a moment on."""
-    if scope is None:
-        scopes: list[int | None] = [None, *(row[0] for row in db.execute("select id from scopes"))]
-    else:
-        scopes = [row[0] for row in db.execute("select id from scopes where name = ?", (scope.project_id or "user",))]
     counts = [0] * days
-    for scope_id in scopes:
-        first = next(iter(db.execute("select max(at_ms) from events where scope_id is ?", (scope_id,))), (None,))[0]
-        if first is None or first < from_ms:
+    for scope_id in _scopes(db, scope):
+        last = next(iter(db.execute("select max(at_ms) from events where scope_id is ?", (scope_id,))), (None,))[0]
+        if last is None or last < from_ms:
             continue
         for day in range(days):
             start = from_ms + day * DAY_MS
@@ -35,6 +34,13 @@ def captured(db: Connection, scope: Scope | None, from_ms: int, days: int) -> li
             )
             counts[day] += int(next(iter(rows))[0])
     return counts
+
+
+def _scopes(db: Connection, scope: Scope | None) -> list[int | None]:
+    """The scope rows that what is looked at lies in."""
+    if scope is None:
+        return [None, *(row[0] for row in db.execute("select id from scopes"))]
+    return [row[0] for row in db.execute("select id from scopes where name = ?", (scope.project_id or "user",))]
 
 
 def grown(db: Connection, scope: Scope | None, by: str) -> list[tuple[int, str, int]]:
@@ -48,6 +54,68 @@ def grown(db: Connection, scope: Scope | None, by: str) -> list[tuple[int, str, 
             {"every": scope is None, "project": scope.project_id if scope else None},
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One line of a memory's history."""
+
+    at_ms: int
+    action: str
+    memory_id: int
+    namespace: str
+    key: str
+
+
+def changes(db: Connection, scope: Scope | None, from_ms: int, until_ms: int, limit: int) -> list[Changed]:
+    """What became of memories between two moments, the latest first; among the latest lines of the history."""
+    rows = db.execute(
+        "select h.at_ms, h.action, m.id, m.namespace, m.key"
+        " from (select memory_id, action, at_ms from memory_history order by id desc limit :lines) h"
+        " join memories m on m.id = h.memory_id where h.at_ms >= :from_ms and h.at_ms < :until_ms"
+        f" and m.state <> 'forgotten' and (:every or m.scope_id in {policy.scope_ids(':project')})"
+        " order by h.at_ms desc limit :limit",
+        {
+            "lines": REFS,
+            "from_ms": from_ms,
+            "until_ms": until_ms,
+            "every": scope is None,
+            "project": scope.project_id if scope else None,
+            "limit": limit,
+        },
+    )
+    return [Changed(*row) for row in rows]
+
+
+def lags(db: Connection, scope: Scope | None, from_ms: int, days: int) -> list[list[int]]:
+    """Day by day, for how many milliseconds what a hook brought lay in the spool until it was stored; of a busy day a
+    part."""
+    found: list[list[int]] = [[] for _ in range(days)]
+    for scope_id in _scopes(db, scope):
+        for day in range(days):
+            start = from_ms + day * DAY_MS
+            rows = db.execute(
+                "select max(received_ms - at_ms, 0) from (select id, at_ms, received_ms from events"
+                " where scope_id is ? and at_ms >= ? and at_ms < ? and healed = 0 order by at_ms desc limit ?) e"
+                " where exists (select 1 from sightings s where s.event_id = e.id and s.source = 'hook')",
+                (scope_id, start, start + DAY_MS, LAGS),
+            )
+            found[day] += [row[0] for row in rows]
+    return found
+
+
+def waits(db: Connection, from_ms: int, days: int) -> list[list[int]]:
+    """Day by day, for how many milliseconds jobs waited, once they were due, until they were done; of the latest
+    ones."""
+    found: list[list[int]] = [[] for _ in range(days)]
+    rows = db.execute(
+        "select finished_ms, max(finished_ms - due_ms, 0) from (select finished_ms, due_ms, state from jobs"
+        " order by id desc limit ?) where state = 'done' and finished_ms >= ? and finished_ms < ?",
+        (REFS, from_ms, from_ms + days * DAY_MS),
+    )
+    for at_ms, waited_ms in rows:
+        found[(at_ms - from_ms) // DAY_MS].append(waited_ms)
+    return found
 
 
 def recalled(db: Connection) -> list[tuple[int, str, int]]:

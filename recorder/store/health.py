@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from recorder.counted import many
 from recorder.store.db import Connection
 from recorder.store.upkeep import MB, size_bytes
 
@@ -60,7 +61,7 @@ def stuck(db: Connection, now_ms: int) -> str | None:
     """Why the queue counts as stuck: jobs that fail for longer than a quarter of an hour, or dead ones."""
     dead = _number(db, "select count(*) from jobs where state = 'dead'")
     if dead:
-        return f"{dead} jobs are dead"
+        return f"dead: {many(dead, 'job')}"
     failing = _number(
         db,
         "select count(*) from jobs where state = 'queued' and error is not null and created_ms < ?"
@@ -74,8 +75,8 @@ def stuck(db: Connection, now_ms: int) -> str | None:
         now_ms - STUCK_AFTER_MS,
     )
     if failing:
-        return f"{failing} jobs have been failing for more than 15 minutes"
-    return f"{overdue} jobs have waited for more than 15 minutes" if overdue else None
+        return f"failing for more than 15 minutes: {many(failing, 'job')}"
+    return f"waiting for more than 15 minutes: {many(overdue, 'job')}" if overdue else None
 
 
 def integrity(db: Connection) -> str | None:

@@ -65,10 +65,10 @@ def event_page(
 
 
 def newer_events(db: Connection, scope: Scope | None, after_id: int, limit: int) -> list[StoredEvent]:
-    """Events that were taken in after one, in that order."""
+    """Events that were taken in after one, in that order: the same that are listed."""
     rows = db.execute(
         "select e.id from events e where e.id > :after"
-        f" and (:every or e.scope_id in {policy.scope_ids(':project')})"
+        " and (:every or e.scope_id = (select id from scopes where name = :project))"
         " order by e.id limit :limit",
         {"after": after_id, "every": scope is None, "project": _name(scope), "limit": limit},
     )

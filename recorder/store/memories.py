@@ -133,6 +133,17 @@ def of_project(db: Connection, project_id: str) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def standing(db: Connection, scope: str | None) -> list[tuple[int, str]]:
+    """(id, value) of every memory of a scope row, or of all of them, that is listed: neither hidden nor rejected."""
+    return list(
+        db.execute(
+            f"select m.id, v.value {CURRENT} where {policy.condition('list')}"
+            " and (?1 is null or m.scope_id = (select id from scopes where name = ?1)) order by m.id",
+            (scope,),
+        )
+    )
+
+
 def counts(db: Connection, scope: Scope) -> list[tuple[str, str, str, int]]:
     """(namespace, kind, trust, how many) of what is visible and not deleted."""
     return list(

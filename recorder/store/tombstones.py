@@ -89,6 +89,11 @@ def matching(db: Connection, scopes: Iterable[str], key: str, value: str) -> lis
     return [Tombstone(*row) for row in rows]
 
 
+def scopes(db: Connection) -> list[str]:
+    """Every scope in which something is refused."""
+    return [row[0] for row in db.execute("select distinct scope from tombstones where lifted_ms is null order by 1")]
+
+
 def said_in(db: Connection, scopes: Iterable[str], text: str) -> bool:
     """Whether a text says one of the rejected values of the scopes: a key, a tag, a reason."""
     if not digests.any_key(db, PURPOSE):

@@ -61,7 +61,9 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
             return errors.answer_to(request, 401, "used", str(used))
         if cookie is None:
             return errors.answer_to(request, 401, "link", NOT_VALID)
-        response = RedirectResponse("/", status_code=303)
+        # From a page of another site the cookie goes along only with what a page of ours asks for next.
+        elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
+        response = pages.entered(request) if elsewhere else RedirectResponse("/", status_code=303)
         response.set_cookie(access.COOKIE, cookie, httponly=True, samesite="strict")
         return response
 

@@ -10,11 +10,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from recorder.errors import Conflict, FileRefused, GateRefused, NotFound, RecorderError
 from recorder.store.db import DatabaseError
 
 logger = logging.getLogger(__name__)
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 OF_STATUS: Mapping[int, tuple[str, str]] = {
     400: ("body", "the body is not what this address takes: send JSON"),
@@ -33,6 +36,7 @@ OF_GATE: Mapping[str, int] = {
     "tombstone": 409,
     "deleted": 409,
     "forgotten": 409,
+    "streams": 503,
 }
 """Reason of the gate → status; any other says that the request itself is wrong: 400."""
 
@@ -80,6 +84,12 @@ def told(error: RecorderError) -> tuple[int, str, str]:
     return 503, "store", str(error)
 
 
+def _taken(request: Request) -> list[str]:
+    """The methods that the address of a request takes."""
+    asked = [(method, {**request.scope, "method": method}) for method in METHODS]
+    return [method for method, scope in asked if any(one.matches(scope)[0] is Match.FULL for one in request.app.routes)]
+
+
 def handle(app: FastAPI) -> None:
     """Let the app answer every error in one shape."""
 
@@ -100,9 +110,12 @@ def handle(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def of_framework(request: Request, error: HTTPException) -> Response:
         code, message = OF_STATUS.get(error.status_code, ("refused", str(error.detail)))
-        return answer_to(request, error.status_code, code, message)
+        response = answer_to(request, error.status_code, code, message)
+        if error.status_code == 405:
+            response.headers["allow"] = ", ".join(_taken(request))
+        return response
 
     @app.exception_handler(Exception)
     async def unforeseen(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer(500, "inside", "the service failed inside: its log has the place")
+        return answer_to(request, 500, "inside", "the service failed inside: its log has the place")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
@@ -23,7 +24,6 @@ from recorder.web.people import People
 
 OPEN = frozenset({"/api/health", "/login"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-METHODS = READING | {"POST", "PATCH", "DELETE", "PUT"}
 BODY_LIMIT = 1024 * 1024
 LIMITS: Mapping[str, int] = {
     "/api/memory/_import": 64 * BODY_LIMIT,
@@ -31,6 +31,8 @@ LIMITS: Mapping[str, int] = {
     "/api/ingest": 16 * BODY_LIMIT,
 }
 """Address → the most a body may hold: an export, and what a tool printed."""
+LOOKING = frozenset({"/audit", "/lifecycle/export", "/lifecycle/import"})
+"""Forms that look and change nothing: they are sent because they are long, or take long."""
 MOST_TARGET = 8 * 1024
 
 HEADERS = {
@@ -75,11 +77,13 @@ class Guard:
         """(the answer to a request that may not pass, its body where it has one)."""
         path, method = request.scope["path"], request.method
         if not access.from_here(request.headers):
-            return errors.answer(403, "origin", "only this machine may ask: Host or Origin names another"), None
-        if method not in METHODS:
-            return errors.answer(405, "method", "this address does not take that method"), None
+            message = "only this machine may ask: Host or Origin names another"
+            return errors.answer_to(request, 403, "origin", message), None
         if len(request.scope.get("raw_path") or b"") + len(request.scope["query_string"]) > MOST_TARGET:
-            return errors.answer(400, "address", f"the address is longer than {MOST_TARGET} characters"), None
+            message = f"the address is longer than {MOST_TARGET} characters"
+            return errors.answer_to(request, 400, "address", message), None
+        if addresses.INSIDE in path:
+            return errors.answer_to(request, 400, "address", "no address holds the character U+001F"), None
         request.state.caller = None
         if path in OPEN:
             return (None, None) if method in READING else await self._body(request)
@@ -87,6 +91,7 @@ class Guard:
         if caller is None:
             return _unknown(request), None
         request.state.caller = caller
+        request.state.still_in = partial(self._still_in, request, caller)
         try:
             self._rights(request, caller)
         except GateRefused as error:
@@ -103,6 +108,10 @@ class Guard:
         actor = f"dashboard:{session.name}"
         return Caller(Kind.PERSON, Rights.ADMIN, actor, everywhere=True, form=session.form)
 
+    async def _still_in(self, request: Request, caller: Caller) -> bool:
+        """Whether who asked would get in now too: a long answer asks again and again."""
+        return await self._caller(request) == caller
+
     def _rights(self, request: Request, caller: Caller) -> None:
         """Let nothing pass that the caller may not do at all.
 
@@ -115,7 +124,7 @@ class Guard:
         if reads:
             return
         # Of a call over MCP only its tool knows whether it changes anything.
-        if self.here.readonly and not is_mcp:
+        if self.here.readonly and not is_mcp and path not in LOOKING:
             raise GateRefused("readonly", "RECORDER_READONLY=1: this service changes nothing")
         if not caller.may(Rights.WRITE) and not is_mcp:
             raise GateRefused("rights", "this token may read only")
@@ -126,7 +135,7 @@ class Guard:
         """The whole body, as much as the address takes, and JSON where it is an address of the API."""
         path = request.scope["path"]
         limit = LIMITS.get(path, BODY_LIMIT)
-        too_large = errors.answer(413, "size", f"the body is larger than {limit // BODY_LIMIT} MB")
+        too_large = errors.answer_to(request, 413, "size", f"the body is larger than {limit // BODY_LIMIT} MB")
         told = request.headers.get("content-length", "0")
         if told.isdigit() and int(told) > limit:
             return too_large, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from recorder.models import Memory, MemoryKind
 
@@ -35,8 +35,14 @@ class Error(Answer):
     current: Memory | None = None
 
 
-Words = Annotated[str, Field(max_length=20_000)]
-Short = Annotated[str, Field(max_length=200)]
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL character, which is kept nowhere: take it out")
+    return text
+
+
+Words = Annotated[str, Field(max_length=20_000), AfterValidator(_without_nul)]
+Short = Annotated[str, Field(max_length=200), AfterValidator(_without_nul)]
 Tags = Annotated[list[Short], Field(max_length=20)]
 Weight = Annotated[float, Field(ge=0, le=1)]
 Version = Annotated[int, Field(ge=0, le=2**53)]

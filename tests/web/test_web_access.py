@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from httpx import Response
 from starlette.testclient import TestClient
 
 from recorder.capture import spool
@@ -112,6 +116,30 @@ def test_a_method_that_is_not_there_is_told_in_our_words(
 ) -> None:
     answer = client.request(method, "/api/stats", headers=bearer)
     assert answer.status_code == 405 and set(answer.json()["error"]) == {"code", "message"}
+    assert answer.headers["allow"] == "GET"
+    assert client.request("FOO", "/api/memory", headers=bearer).headers["allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize(("path", "headers"), [("/", {}), ("/", {"Host": "evil.test"}), ("/" + "a" * 9_000, {})])
+def test_a_browser_that_gets_nowhere_is_told_so_on_a_page_that_needs_nothing_else(
+    client: TestClient, path: str, headers: dict[str, str]
+) -> None:
+    answer = client.get(path, headers={"Accept": "text/html", **headers})
+    assert answer.status_code in (400, 401, 403) and "<h1>" in answer.text and "/static/" not in answer.text
+    (style,) = re.findall("<style>(.*?)</style>", answer.text)
+    named = b64encode(sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{named}';" in answer.headers["content-security-policy"]
+
+
+def test_a_link_that_was_pressed_on_a_page_of_another_site_lets_in_too(client: TestClient, config: Config) -> None:
+    def enter(site: str) -> Response:
+        once = access.link(config.home, os.getpid(), T0)
+        return client.get("/login", params={"once": once}, headers={"Sec-Fetch-Site": site, "Accept": "text/html"})
+
+    elsewhere = enter("cross-site")
+    assert elsewhere.status_code == 200 and '<meta http-equiv="refresh" content="0; url=/">' in elsewhere.text
+    assert "samesite=strict" in elsewhere.headers["set-cookie"].lower() and client.get("/").status_code == 200
+    assert enter("none").headers["location"] == "/"
 
 
 def test_a_stuck_queue_makes_health_503_until_it_moves(client: TestClient, config: Config, db: Connection) -> None:

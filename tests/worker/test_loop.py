@@ -241,7 +241,7 @@ def test_a_job_that_never_works_is_dead_in_plain_sight_and_can_be_queued_again(d
         now_ms += 1_000_000
     (row,) = jobs.listing(db, state="dead")
     assert "broken for good" in row["error"]
-    assert health.stuck(db, now_ms) == "1 jobs are dead"
+    assert health.stuck(db, now_ms) == "dead: 1 job"
     with transaction(db):
         assert jobs.revive(db, now_ms) == 1
     assert run_once(context(db, config, now_ms), {"k": lambda _, job: "well"})

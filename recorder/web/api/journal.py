@@ -40,7 +40,7 @@ def list_sessions(asked: Asked, limit: paging.Limit = 50, cursor: paging.Cursor 
     )
 
 
-@routes.get("/sessions/{id}")
+@routes.get("/sessions/{id:path}")
 def read_session(asked: Asked, id: str) -> dict[str, Any]:
     """One session: what it was about, in how far it was captured, and how many events are its. The events are a page of
     `/api/events?session=`."""

@@ -27,6 +27,8 @@ routes = APIRouter(prefix="/api/memory", tags=["memory"])
 ONE = "/{namespace}/{key:path}"
 DEEPEST = 5
 AT_MOST = 100
+BECOMES: dict[int | str, dict[str, Any]] = {200: {"model": Told}, 202: {"model": Told}}
+"""What a change answers, for the document."""
 BECAME = {"created": 201, "finding": 202}
 """What the gate did → status; any other is 200. 202: it waits for a person."""
 
@@ -61,7 +63,7 @@ def list_memories(
     return MemoryPage(items=found, next=paging.after(found, limit, lambda one: (one.recorded_ms, one.id)))
 
 
-@routes.post("", status_code=201)
+@routes.post("", status_code=201, responses={201: {"model": Told}, **BECOMES})
 def write_memory(asked: Asked, body: NewMemory, if_match: IfMatch = None) -> Response:
     """Write a memory: 201 where it is new, 202 where it waits for a person."""
     with asked.desk(body.namespace, body.key) as here:
@@ -171,13 +173,14 @@ def read_memory(
     """One memory; its ETag is its version, `X-Recorder-Digest` names its words."""
     with asked.desk(namespace, key) as here:
         memory = standing(here, namespace, key, as_of)
-        with transaction(here.db):
-            memories.note_ref(here.db, memory.id, "read", here.caller.actor, None, here.now_ms)
+        if not asked.here.readonly:
+            with transaction(here.db):
+                memories.note_ref(here.db, memory.id, "read", here.caller.actor, None, here.now_ms)
     response.headers.update(_named(memory))
     return memory
 
 
-@routes.patch(ONE)
+@routes.patch(ONE, responses=BECOMES)
 def change_memory(asked: Asked, namespace: Namespace, key: Key, body: Change, if_match: IfMatch = None) -> Response:
     """Say something else under an address, or the same with other tags, kind, weight or dates; or pin it, by itself."""
     with asked.desk(namespace, key) as here:
@@ -212,7 +215,7 @@ def _labels(said: Said, now_ms: int) -> gate.Labels:
     )
 
 
-@routes.delete(ONE)
+@routes.delete(ONE, responses=BECOMES)
 def delete_memory(
     asked: Asked,
     namespace: Namespace,

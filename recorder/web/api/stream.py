@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +22,7 @@ from recorder.web.api.desk import Asked, Call
 
 routes = APIRouter(prefix="/api", tags=["stream"])
 LOOK_EVERY_S = 0.5
+StillIn = Callable[[], Awaitable[bool]]
 QUIET_S = 15.0
 """A comment is sent this often, so that whoever is between does not take the line for dead."""
 AT_ONCE = 100
@@ -44,7 +45,8 @@ async def stream(
     state = request.app.state
     if getattr(state, "streams", 0) >= MOST_STREAMS:
         raise GateRefused("streams", f"{MOST_STREAMS} streams are open already: close one")
-    return StreamingResponse(_told(state, asked, start), media_type="text/event-stream")
+    still_in: StillIn = request.state.still_in
+    return StreamingResponse(_told(state, asked, start, still_in), media_type="text/event-stream")
 
 
 def _number(given: str) -> int:
@@ -53,7 +55,7 @@ def _number(given: str) -> int:
     return int(given)
 
 
-async def _told(state: Any, asked: Call, after_id: int) -> AsyncIterator[str]:
+async def _told(state: Any, asked: Call, after_id: int, still_in: StillIn) -> AsyncIterator[str]:
     state.streams = getattr(state, "streams", 0) + 1
     try:
         yield f"retry: 2000\nid: {after_id}\n\n"
@@ -65,6 +67,9 @@ async def _told(state: Any, asked: Call, after_id: int) -> AsyncIterator[str]:
                 with suppress(RecorderError, DatabaseError):  # what cannot be read now is read a moment later
                     found = await run_in_threadpool(_newer, asked, after_id)
                     seen = mark if len(found) < AT_ONCE else None
+            # A revoked token, a new one of the home, and twelve hours end the stream before it tells any more.
+            if (found or quiet_s >= QUIET_S) and not await _lets_in(still_in):
+                return
             for event in found:
                 after_id, quiet_s = event.id, 0.0
                 yield f"id: {event.id}\nevent: captured\ndata: {json.dumps(_short(event), default=str)}\n\n"
@@ -78,6 +83,13 @@ async def _told(state: Any, asked: Call, after_id: int) -> AsyncIterator[str]:
             quiet_s += LOOK_EVERY_S
     finally:
         state.streams -= 1
+
+
+async def _lets_in(still_in: StillIn) -> bool:
+    try:
+        return await still_in()
+    except (RecorderError, DatabaseError):  # nobody can say so now: the listener comes again
+        return False
 
 
 def _mark(path: Path) -> tuple[tuple[int, int], ...]:

@@ -14,14 +14,14 @@ from recorder.errors import Conflict, NotFound
 from recorder.recall import scope as scopes
 from recorder.web.api.addresses import Key, Namespace
 from recorder.web.api.desk import Asked, Call
-from recorder.web.api.memory import ONE, IfMatch, attempted, conflicted, looked_at
+from recorder.web.api.memory import BECOMES, ONE, IfMatch, attempted, conflicted, looked_at
 from recorder.web.shapes import Back, Because, Forget, Reason
 from worker import brief
 
 routes = APIRouter(prefix="/api/memory", tags=["verbs"])
 
 
-@routes.post(ONE + "/restore")
+@routes.post(ONE + "/restore", responses=BECOMES)
 def restore(
     asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -29,13 +29,13 @@ def restore(
     return _changed(asked, namespace, key, gate.restore, body or Reason(), if_match)
 
 
-@routes.post(ONE + "/reject")
+@routes.post(ONE + "/reject", responses=BECOMES)
 def reject(asked: Asked, namespace: Namespace, key: Key, body: Because, if_match: IfMatch = None) -> Response:
     """Say that a memory is false: its value is refused from now on in every form. A person only."""
     return _changed(asked, namespace, key, gate.reject, body, if_match)
 
 
-@routes.post(ONE + "/lift")
+@routes.post(ONE + "/lift", responses=BECOMES)
 def lift(
     asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -43,7 +43,7 @@ def lift(
     return _changed(asked, namespace, key, gate.lift, body or Reason(), if_match)
 
 
-@routes.post(ONE + "/approve")
+@routes.post(ONE + "/approve", responses=BECOMES)
 def approve(
     asked: Asked, namespace: Namespace, key: Key, body: Reason | None = None, if_match: IfMatch = None
 ) -> Response:
@@ -51,7 +51,7 @@ def approve(
     return _changed(asked, namespace, key, gate.approve, body or Reason(), if_match)
 
 
-@routes.post(ONE + "/revert")
+@routes.post(ONE + "/revert", responses=BECOMES)
 def revert(asked: Asked, namespace: Namespace, key: Key, body: Back, if_match: IfMatch = None) -> Response:
     """Put the words of an earlier version in force again, as a new one. A person only."""
     return _changed(asked, namespace, key, partial(gate.revert, version=body.version), body, if_match)

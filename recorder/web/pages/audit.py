@@ -7,6 +7,7 @@ from fastapi.responses import Response
 from starlette.datastructures import FormData
 
 from recorder.store import audit, browse
+from recorder.web.numbers import whole
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame
 
@@ -29,7 +30,7 @@ def verify(request: Request, form: FormData = Form) -> Response:
 
 
 def _shown(page: Frame, verdict: audit.Verdict | None) -> Response:
-    given = page.given("before", 18)
-    rows = browse.audit_page(page.db, before=int(given) if given.isascii() and given.isdigit() else None, limit=ROWS)
+    given = page.given("before")
+    rows = browse.audit_page(page.db, before=whole(given), limit=ROWS)
     older = rows[-1]["id"] if len(rows) == ROWS else None
     return page.show("audit.html", {"rows": rows, "older": older, "verdict": verdict})

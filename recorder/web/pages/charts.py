@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from recorder.counted import many
 from recorder.models import MemoryKind, Trust
 from recorder.recall import fence
 from recorder.store import browse, charts
-from recorder.store.charts import DAY_MS
 from recorder.web.pages import frame, plot
+from recorder.web.pages import range as ranges
 from recorder.web.pages.frame import Frame
 from recorder.web.pages.plot import Plot, Series
+from recorder.web.pages.range import Days
 
 router = APIRouter()
 DAYS = 30
@@ -24,45 +25,77 @@ HOWS = ("shown", "read", "used")
 
 @router.get("/charts")
 def plots(request: Request) -> Response:
-    """Every plot, of the chosen project."""
+    """Every plot, of the chosen project and days."""
     with frame.opened(request) as page:
-        today = page.now_ms // DAY_MS
-        days = range(today - DAYS + 1, today + 1)
-        labels = [_day(day) for day in days]
+        days = ranges.chosen(page.given("days"), page.given("end"), page.now_ms, DAYS)
+        captured = _captured(page, days)
+        latest = browse.latest_ms(page.db, page.scope) if captured.empty else None
         model = {
             "plots": [
-                _captured(page, days, labels),
-                *(_grown(page, by, days, labels) for by in ("kind", "trust")),
-                _recalled(page, days, labels),
+                captured,
+                *(_grown(page, by, days) for by in ("kind", "trust")),
+                _recalled(page, days),
                 _briefed(page),
+                _lag(page, days),
+                _waited(page, days),
             ],
             "queue": charts.queue(page.db),
-            "days": DAYS,
+            "days": days,
+            "choices": ranges.CHOICES,
+            "latest": ranges.iso(ranges.day_of(latest)) if latest is not None else None,
         }
         return page.show("charts.html", model)
 
 
-def _captured(page: Frame, days: range, labels: Sequence[str]) -> Plot:
-    counts = charts.captured(page.db, page.scope, days[0] * DAY_MS, len(days))
-    says = f"{sum(counts):,} events in {len(days)} days; days in UTC"
-    return plot.bars("Captured events per day", says, labels, [Series("events", counts)])
+def _captured(page: Frame, days: Days) -> Plot:
+    counts = charts.captured(page.db, page.scope, days.from_ms, days.count)
+    says = f"{many(sum(counts), 'event')} in {many(days.count, 'day')}; days in UTC"
+    return plot.bars("Captured events per day", says, days.labels, [Series("events", counts)])
 
 
-def _grown(page: Frame, by: str, days: range, labels: Sequence[str]) -> Plot:
+def _grown(page: Frame, by: str, days: Days) -> Plot:
     rows = charts.grown(page.db, page.scope, by)
     names = [one.value for one in (MemoryKind if by == "kind" else Trust)]
     series = [
-        Series(name, [sum(n for at, what, n in rows if what == name and at <= day) for day in days]) for name in names
+        Series(name, [sum(n for at, what, n in rows if what == name and at <= day) for day in days.every])
+        for name in names
     ]
     says = "memories that stand, by the day they were first made"
-    return plot.lines(f"Memories by {by}", says, labels, series)
+    return plot.lines(f"Memories by {by}", says, days.labels, series)
 
 
-def _recalled(page: Frame, days: range, labels: Sequence[str]) -> Plot:
+def _recalled(page: Frame, days: Days) -> Plot:
     counted = {(day, how): n for day, how, n in charts.recalled(page.db)}
-    series = [Series(how, [counted.get((day, how), 0) for day in days]) for how in HOWS]
+    series = [Series(how, [counted.get((day, how), 0) for day in days.every]) for how in HOWS]
     says = f"how often memories were shown, read or used, of every project; of the latest {charts.REFS:,} times"
-    return plot.bars("Use of recall per day", says, labels, series)
+    return plot.bars("Use of recall per day", says, days.labels, series)
+
+
+def _lag(page: Frame, days: Days) -> Plot:
+    found = charts.lags(page.db, page.scope, days.from_ms, days.count)
+    says = (
+        "milliseconds from a hook's file in the spool to its row in the store: half of them, and all but one in twenty;"
+        f" of at most {charts.LAGS} events a day. How long the hook itself takes, no hook keeps: `benchmarks/hooks.py`"
+        " measures it"
+    )
+    return plot.lines("Capture lag per day", says, days.labels, _halves(found))
+
+
+def _waited(page: Frame, days: Days) -> Plot:
+    found = charts.waits(page.db, days.from_ms, days.count)
+    says = (
+        f"milliseconds a job waited until it was done, once due, of every project; of the latest {charts.REFS:,} jobs"
+    )
+    return plot.lines("Queue age per day", says, days.labels, _halves(found))
+
+
+def _halves(found: Sequence[Sequence[int]]) -> list[Series]:
+    return [Series(name, [_share(one, part) for one in found]) for name, part in (("p50", 0.5), ("p95", 0.95))]
+
+
+def _share(values: Sequence[int], part: float) -> int:
+    """The value below which a part of them lies; 0 of none."""
+    return sorted(values)[min(int(len(values) * part), len(values) - 1)] if values else 0
 
 
 def _briefed(page: Frame) -> Plot:
@@ -70,10 +103,8 @@ def _briefed(page: Frame) -> Plot:
     ids = [row.session.id for row in rows]
     chars = charts.briefed(page.db, ids)
     tokens = [fence.tokens("x" * chars.get(one, 0)) for one in ids]
-    labels = [_day(row.session.last_ms // DAY_MS) for row in rows]
-    says = f"tokens of the briefs shown in each of the latest {len(ids)} sessions, estimated from their length"
+    labels = [ranges.iso(ranges.day_of(row.session.last_ms))[5:] for row in rows]
+    says = (
+        f"tokens of the briefs of the latest {many(len(ids), 'session')}, on whatever days; a guess from their length"
+    )
     return plot.bars("Tokens shown per session", says, labels, [Series("tokens", tokens)])
-
-
-def _day(day: int) -> str:
-    return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).strftime("%m-%d")

@@ -12,11 +12,13 @@ from starlette.datastructures import FormData
 
 from recorder import forget as forgetting
 from recorder import gate
+from recorder.counted import many
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.queue import digest
 from recorder.models import Memory, Scope
 from recorder.recall import reached
-from recorder.store import findings, memories, policy, tombstones
+from recorder.store import findings, memories, policy, projects, tombstones
+from recorder.web.numbers import whole
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
 from recorder.web.pages.memories import link_of, standing
@@ -116,7 +118,7 @@ def _unpin(page: Frame, wish: Wish) -> gate.Outcome:
 
 def _give(page: Frame, wish: Wish) -> gate.Outcome:
     project_id = text(wish.form, "project")
-    if not page.project_name(project_id):
+    if projects.get(page.db, project_id) is None:
         raise NotFound("choose the project it belongs to")
     return gate.give(page.db, wish.memory.namespace, wish.memory.key, project_id, page.writer(Scope(project_id)))
 
@@ -211,8 +213,8 @@ def told(page: Frame, verb: str, at: Memory, outcome: gate.Outcome) -> str:
         return outcome.action
     kept = [outcome.memory] if outcome.memory and verb in ("approve", "restore", "lift", "revert") else []
     gone = [at.value] if verb in ("delete", "reject") and not _said_elsewhere(page, at) else []
-    holds = reached.check(page.db, frame.home_of(at), kept, gone, page.now_ms).holds
-    return outcome.action if holds else "not_reached"
+    found = reached.check(page.db, frame.home_of(at), kept, gone, page.now_ms)
+    return outcome.action if found.holds else "lingers" if found.lingering else "not_reached"
 
 
 def _said_elsewhere(page: Frame, at: Memory) -> bool:
@@ -263,7 +265,7 @@ def _told_now(page: Frame, at: Memory) -> list[str]:
 
 def _of_delete(page: Frame, at: Memory) -> list[str]:
     open_about = len(findings.about(page.db, at.id))
-    waits = [f"{open_about} open findings are about it, and stay open"] if open_about else []
+    waits = [f"About it, and left open: {many(open_about, 'finding')}"] if open_about else []
     return [*_told_now(page, at), "Its versions, history and evidence stay", *waits]
 
 
@@ -274,11 +276,13 @@ def _of_restore(page: Frame, at: Memory) -> list[str]:
 
 def _of_reject(page: Frame, at: Memory) -> list[str]:
     drawn = gate.drawn_from(page.db, at.id)[:500]
+    same = gate.saying_the_same(page.db, at, at.value)[:500]
     scope = at.project_id or "your own namespace"
     return [
         *_told_now(page, at),
         f"The value is refused under every key of {scope}, whoever says it, until you lift it",
         "Its evidence stays, so that it can be looked at again",
+        *(f"Hidden with it, because it says the same: {one.namespace}/{one.key}" for one in same),
         *(f"Hidden with it, because drawn from it: {one.namespace}/{one.key}" for one in drawn),
     ]
 
@@ -287,7 +291,7 @@ def _of_lift(page: Frame, at: Memory) -> list[str]:
     standing_ones = [one for one in tombstones.of_memory(page.db, at.id) if one.lifted_ms is None]
     back = memories.get(page.db, memories.hidden_by(page.db, f"suppressed:{at.id}")[:500])
     return [
-        f"{len(standing_ones)} refusals end",
+        f"What ends: {many(len(standing_ones), 'refusal')}",
         *(f"Back with it: {one.namespace}/{one.key}" for one in back),
     ]
 
@@ -302,4 +306,5 @@ PREVIEWS: Mapping[str, Callable[[Frame, Memory], list[str]]] = {
 
 
 def _number(given: str) -> int:
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+    found = whole(given)
+    return -1 if found is None else found

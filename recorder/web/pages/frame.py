@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +14,7 @@ from urllib.parse import urlencode
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.datastructures import FormData
 
 from recorder import gate
@@ -31,6 +34,7 @@ NAV = (
     ("/sessions", "Sessions"),
     ("/memories", "Memories"),
     ("/review", "Review"),
+    ("/timeline", "Timeline"),
     ("/charts", "Charts"),
     ("/lifecycle", "Export and backup"),
     ("/settings", "Settings"),
@@ -61,11 +65,16 @@ SAID: Mapping[str, str] = {
     "imported": "Imported.",
     "exported": "Exported.",
     "backed_up": "A backup was made and looked through.",
+    "lingers": "Decided; but another memory says the same, and recall still tells it: search for it, decide that too.",
     "not_reached": "Decided, but recall does not say so yet: run `recorder reindex`, then look again.",
     "tried": "Tried again.",
 }
 """What a page says after a change; an address names one of these, never a text."""
 
+ALONE_CSS = (
+    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:18vh auto;"
+    "padding:0 1.2rem;overflow-wrap:anywhere}h1{font-size:1.4rem}"
+)
 _environment = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=True,
@@ -103,6 +112,7 @@ class Frame:
                 "form_token": self.caller.form,
                 "readonly": self.readonly,
                 "said": SAID.get(self.request.query_params.get("said", "")),
+                "unsaid": self.request.query_params.get("said") in ("lingers", "not_reached"),
                 "path": path,
                 "here": path + (f"?{self.request.url.query}" if self.request.url.query else ""),
                 "now_ms": self.now_ms,
@@ -191,9 +201,24 @@ def own_path(given: str) -> str:
     return given if plain and "\\" not in given else "/"
 
 
+def entered(request: Request) -> Response:
+    """The page that leads on by itself, for who came in from a page of another site."""
+    return _alone("entered.html", {}, 200)
+
+
 def trouble(request: Request, status: int, code: str, message: str) -> Response:
     """The page that says what went wrong."""
-    return _rendered("failed.html", {"status": status, "message": message}, status)
+    return _alone("failed.html", {"status": status, "message": message}, status)
+
+
+def _alone(template: str, model: Mapping[str, Any], status: int) -> Response:
+    """A page for somebody who may not be let in yet: its few rules of style stand in it; nothing else is allowed."""
+    page = _rendered(template, {"style": Markup(ALONE_CSS), **model}, status)
+    named = b64encode(sha256(ALONE_CSS.encode()).digest()).decode()
+    page.headers["content-security-policy"] = (
+        f"default-src 'none'; style-src 'sha256-{named}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    return page
 
 
 def _rendered(template: str, model: Mapping[str, Any], status: int) -> Response:

@@ -18,7 +18,7 @@ from recorder.lifecycle import export as exports
 from recorder.lifecycle import imports, shape
 from recorder.lifecycle.shape import Read
 from recorder.models import Scope, State, Trust
-from recorder.store import copies, memories
+from recorder.store import copies, memories, projects
 from recorder.store.db import Connection
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
@@ -68,7 +68,7 @@ def export(request: Request, form: FormData = Form) -> Response:
     """An export of the chosen project or of everything, as a download; no copy of it stays here."""
     with frame.opened(request) as page:
         project_id = text(form, "project") or None
-        if project_id is not None and not page.project_name(project_id):
+        if project_id is not None and projects.get(page.db, project_id) is None:
             raise FileRefused(f"there is no project {project_id[:80]!r}")
         _, content = exports.sealed(page.db, project_id=project_id, now_ms=page.now_ms)
         name = f"recorder-{project_id or 'all'}.json"

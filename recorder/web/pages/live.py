@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from recorder import doctor, install
 from recorder.capture import spool
+from recorder.counted import many
 from recorder.store import browse, charts, completeness, findings, health, jobs, sessions
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Frame
@@ -83,11 +84,11 @@ def tiles(page: Frame) -> list[Tile]:
         _worker(worker, bool(waiting)),
         Tile("Capture", "paused", "`recorder resume` goes on", "note")
         if paused is not None and paused > now_ms
-        else Tile("Capture", "on", f"{len(sessions.still_open(db))} sessions open"),
+        else Tile("Capture", "on", f"{many(len(sessions.still_open(db)), 'session')} open"),
         Tile("Spool", f"{len(waiting)} waiting", _spooled(malformed, lost), "bad" if lost else "ok"),
         Tile("Events", f"≈ {browse.about_events(db):,}", "estimated by the highest number given"),
         Tile("Vectors", f"{health.waiting_vectors(db):,} waiting", "search by words works without them"),
-        Tile("For you", f"{findings.open_count(db)} findings", f"{browse.waiting(db)} wait in the review"),
+        Tile("For you", many(findings.open_count(db), "finding"), f"{browse.waiting(db)} wait in the review"),
         Tile("Store", f"{size_mb:,.1f} MB", warning or f"of {config.store.max_mb:,} MB", "note" if warning else "ok"),
         Tile(
             "Backup",
@@ -106,5 +107,5 @@ def _worker(worker: Mapping[str, Any], waits: bool) -> Tile:
 
 def _spooled(malformed: int, lost: int) -> str:
     if lost:
-        return f"{lost} hook inputs could not be written"
+        return f"{many(lost, 'hook input')} could not be written"
     return f"{malformed} malformed so far" if malformed else "hook inputs not taken in yet"

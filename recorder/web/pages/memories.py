@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -19,12 +19,16 @@ from recorder.recall import filters, neighbours, rank
 from recorder.store import browse, claude_files, memories, policy, relations
 from recorder.store.db import Connection
 from recorder.store.only import Only
+from recorder.web.numbers import whole
 from recorder.web.pages import frame, plot
 from recorder.web.pages.frame import Form, Frame
 
 router = APIRouter()
 ROWS = 50
 HITS = 40
+LOOKED_THROUGH = 400
+"""So many of the best hits are looked through for a trust or a tag."""
+UNTOLD = (Trust.REJECTED, Trust.DISPUTED)
 PROJECTS_ASKED = 3
 """Every project is asked by itself: of so many of the latest."""
 LINES = 60
@@ -88,8 +92,13 @@ def listing(request: Request) -> Response:
             "asked": [],
             "given": {name: page.given(name) for name in NARROWING},
             "orders": list(Order),
+            "by_words": False,
         }
-        if question:
+        if question and (only.hidden or only.trust in UNTOLD):
+            # Recall tells nobody of these: their own words are looked through.
+            untold = browse.memory_page(page.db, page.scope, _worded(only, question), after=None, limit=ROWS)
+            model |= {"rows": untold, "by_words": True}
+        elif question:
             model |= found(page, question, only)
         else:
             after = _after(page.given("after", 1_000))
@@ -112,7 +121,7 @@ def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
             page.db,
             question,
             scope,
-            k=HITS,
+            k=HITS if not (only.trust or only.tag) else LOOKED_THROUGH,
             vector=vector,
             vector_status=status,
             now_ms=page.now_ms,
@@ -123,7 +132,7 @@ def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
         for hit in answer.hits:
             if hit.id not in hits or hit.score > hits[hit.id].score:
                 hits[hit.id] = hit
-    ordered = sorted(hits.values(), key=lambda hit: -hit.score)[:HITS]
+    ordered = sorted(hits.values(), key=lambda hit: -hit.score)[: LOOKED_THROUGH if only.trust or only.tag else HITS]
     if order is not Order.RELEVANCE:
         ordered.sort(key=lambda hit: hit.occurred_ms, reverse=order is Order.NEWEST)
     known = {one.id: one for one in memories.get(page.db, [int(h.id[1:]) for h in ordered if h.type == "memory"])}
@@ -134,7 +143,21 @@ def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
             for one in answers
             if one.memory and only.trust in (None, one.memory.trust) and only.tag in (None, *one.memory.tags)
         ]
-    return {"answers": answers, "arms": arms, "asked": [scope.project_id for scope in scopes]}
+        # Whatever stands behind the best hits is looked through by its words.
+        worded = browse.memory_page(page.db, page.scope, _worded(only, question), after=None, limit=HITS)
+        there = {one.number for one in answers}
+        answers += [_plainly(one) for one in worded if one.id not in there]
+    return {"answers": answers[:HITS], "arms": arms, "asked": [scope.project_id for scope in scopes]}
+
+
+def _worded(only: browse.Only, question: str) -> browse.Only:
+    return replace(only, words=tuple(question.split()[:20]))
+
+
+def _plainly(memory: Memory) -> Answer:
+    """A memory that holds the words, where no arm of recall came to it."""
+    text = Hit("memory", f"m{memory.id}", 0.0, memory.value, memory.kind.value, memory.recorded_ms)
+    return Answer(text, memory)
 
 
 def _narrowed(page: Frame, only: browse.Only) -> tuple[Only, Order]:
@@ -229,8 +252,9 @@ def history(db: Connection, found: Memory) -> list[Line]:
 
 def because(found: Memory, channel: Channel, kinds: list[EventKind]) -> str:
     """Why it is believed, in a sentence."""
+    approved = channel is Channel.PERSON and not found.source.startswith(("dashboard:", "terminal"))
     who = {
-        Channel.PERSON: "You said so yourself",
+        Channel.PERSON: "You approved it" if approved else "You said so yourself",
         Channel.USER_SAID: "You typed it in a prompt",
         Channel.OBSERVED: "It was seen to work",
         Channel.AGENT: "Claude proposed it",
@@ -267,5 +291,5 @@ def _one_of(names: type[StrEnum], given: str) -> str | None:
 def _after(given: str) -> tuple[str, int, int] | None:
     at_ms, _, rest = given.partition(":")
     number, _, namespace = rest.partition(":")
-    whole = all(part.removeprefix("-").isascii() and part.removeprefix("-").isdigit() for part in (at_ms, number))
-    return (namespace, int(at_ms[:19]), int(number[:18])) if whole and namespace else None
+    at, one = whole(at_ms, signed=True), whole(number)
+    return (namespace, at, one) if at is not None and one is not None and namespace else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -14,6 +16,8 @@ from recorder.web.pages.shown import plain
 WIDTH, HEIGHT = 720, 200
 LEFT, BOTTOM, TOP = 48, 24, 10
 GRAPH_NODES = 24
+LANES = 12
+"""So many sessions are drawn over one another; the list names them all."""
 RING = 130
 _BAR = '<rect class="c{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
 _TICK = '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/><text class="tick" x="{}" y="{:.1f}">{}</text>'
@@ -80,6 +84,76 @@ def lines(title: str, says: str, labels: Sequence[str], series: Sequence[Series]
         )
     parts.append(_labels(labels, step))
     return Plot(title, says, _svg(title, parts), labels, series)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A session on the line of time."""
+
+    from_ms: int
+    until_ms: int
+    says: str
+    session_id: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A change of a memory on the line of time."""
+
+    at_ms: int
+    says: str
+    memory_id: int
+
+
+def timeline(from_ms: int, until_ms: int, bars: Sequence[Bar], marks: Sequence[Mark]) -> Markup:
+    """Sessions one over the other where they ran at once, and a row of marks below."""
+    scale = (WIDTH - 2) / (until_ms - from_ms)
+
+    def x(at_ms: int) -> float:
+        return 1 + (min(max(at_ms, from_ms), until_ms) - from_ms) * scale
+
+    free: list[float] = []
+    parts = []
+    for bar in sorted(bars, key=lambda one: one.from_ms):
+        left, right = x(bar.from_ms), max(x(bar.until_ms), x(bar.from_ms) + 4)
+        lane = next((n for n, end in enumerate(free) if end <= left), len(free))
+        if lane >= LANES:
+            continue
+        free[lane : lane + 1] = [right + 2]
+        parts.append(
+            Markup(
+                '<a href="/sessions/{}"><rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="12" rx="3">'
+                "<title>{}</title></rect></a>"
+            ).format(
+                quote(bar.session_id, safe=""),
+                "c3" if bar.failed else "c0",
+                left,
+                TOP + lane * 16,
+                right - left,
+                bar.says,
+            )
+        )
+    base = TOP + max(len(free), 1) * 16 + 10
+    for mark in marks:
+        parts.append(
+            Markup(
+                '<a href="/memories/{}"><circle class="c1" cx="{:.1f}" cy="{}" r="4"><title>{}</title></circle></a>'
+            ).format(mark.memory_id, x(mark.at_ms), base, mark.says)
+        )
+    days = max(round((until_ms - from_ms) / 86_400_000), 1)
+    every = max(days // 6, 1)
+    for n in range(0, days, every):
+        at_ms = from_ms + n * 86_400_000
+        named = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%m-%d")
+        parts.append(
+            Markup(
+                '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"/><text x="{2:.1f}" y="{3}">{4}</text>'
+            ).format(x(at_ms), base + 10, x(at_ms) + 3, base + 22, named)
+        )
+    return Markup(
+        '<svg class="plot" viewBox="0 0 {} {}" role="group" aria-label="Sessions and changes of memories">{}</svg>'
+    ).format(WIDTH, base + 28, Markup("").join(parts))
 
 
 def graph(middle: int, names: Mapping[int, str], links: Sequence[Relation]) -> Markup:

@@ -17,12 +17,24 @@ from recorder.gate import queue
 from recorder.gate.queue import Item, Side
 from recorder.models import Memory
 from recorder.review import Decision
-from recorder.store import memories
+from recorder.store import browse, memories
+from recorder.web.numbers import whole
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
 
 router = APIRouter()
 SHOWN = 30
+MOST_SKIPPED = 100_000
+COUNTED = 1_000
+BESIDE = ("refusal", "forget")
+KINDS = {
+    "candidates": ("candidate",),
+    "disputed": ("disputed",),
+    "conflicts": ("conflict", "contradiction"),
+    "duplicates": ("duplicate",),
+    "wishes": queue.WISHES,
+}
+"""What a person can look at by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +90,25 @@ class Card:
 def review(request: Request) -> Response:
     """Everything that waits in the chosen project, or everywhere."""
     with frame.opened(request) as page:
-        items = queue.waiting(page.db, page.scope, page.now_ms, limit=SHOWN + 1)
-        cards = [card(page, item) for item in items]
+        skip, kind = whole(page.given("skip")) or 0, page.given("kind")
+        wanted = KINDS.get(kind, ())
+        items = queue.waiting(
+            page.db, page.scope, page.now_ms, limit=None if wanted else min(skip, MOST_SKIPPED) + SHOWN + 1
+        )
+        found = [one for one in items if one.kind not in BESIDE and (not wanted or one.kind in wanted)]
+        shown = found[skip : skip + SHOWN]
         model = {
-            "cards": [one for one in cards if one.item.kind not in ("refusal", "forget")],
-            "refusals": [one.item for one in cards if one.item.kind == "refusal"],
-            "forgets": [one.item for one in cards if one.item.kind == "forget"],
+            "cards": [card(page, item) for item in shown],
+            "refusals": [one for one in items if one.kind == "refusal"],
+            "forgets": [one for one in items if one.kind == "forget"],
             "at": page.given("at"),
-            "more": len(items) > SHOWN,
+            "skip": skip,
+            "behind": skip + SHOWN if len(found) > skip + SHOWN else None,
+            "before": max(skip - SHOWN, 0) if skip else None,
+            "kind": kind if wanted else "",
+            "kinds": list(KINDS),
+            "counted": browse.waiting(page.db, page.scope, most=COUNTED),
+            "most": COUNTED,
         }
         return page.show("review.html", model)
 
@@ -131,7 +154,7 @@ def decide(request: Request, name: str, form: FormData = Form) -> Response:
     """Do what was decided, if what was looked at still stands, and go on with what comes next."""
     with frame.opened(request) as page:
         item = queue.item(page.db, name)
-        looked_at = (_number(text(form, "old_version")), _number(text(form, "new_version")))
+        looked_at = (whole(text(form, "old_version")) or 0, whole(text(form, "new_version")) or 0)
         if item is None or item.kind not in (text(form, "kind"), "candidate", "disputed"):
             return page.show("decided.html", {"message": ONE_AT_A_TIME}, 409)
         if _digests(item) != (text(form, "old"), text(form, "new")):
@@ -146,7 +169,7 @@ def decide(request: Request, name: str, form: FormData = Form) -> Response:
                 return page.show("decided.html", {"message": ONE_AT_A_TIME}, 409)
             return _changed(page, again, looked_at)
         if done.reached is not None and not done.reached.holds:
-            return frame.back("/review", "not_reached")
+            return frame.back("/review", "lingers" if done.reached.lingering else "not_reached")
         return frame.back("/review", done.action.rpartition(": ")[2], at=text(form, "next"))
 
 
@@ -181,7 +204,3 @@ def _reason(form: FormData) -> str:
     if not reason:
         raise GateRefused("reason", "say why: the reason is kept in the history")
     return reason
-
-
-def _number(given: str) -> int:
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0

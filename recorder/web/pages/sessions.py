@@ -13,8 +13,9 @@ from recorder.models import EventKind, StoredEvent
 from recorder.recall import views
 from recorder.store import browse, completeness, events, projects, sessions
 from recorder.store.db import Connection
+from recorder.web.numbers import whole
 from recorder.web.pages import frame
-from recorder.web.pages.shown import fields
+from recorder.web.pages.shown import day, fields
 
 router = APIRouter()
 SESSIONS = 50
@@ -48,6 +49,12 @@ class Turn:
     asked: StoredEvent | None = None
     parts: list[StoredEvent | Thread] = field(default_factory=list)
 
+    @property
+    def day(self) -> str:
+        """The local date it begins on."""
+        first = self.asked or self.parts[0]
+        return day((first.steps[0] if isinstance(first, Thread) else first).at_ms)
+
 
 @router.get("/sessions")
 def listing(request: Request) -> Response:
@@ -66,7 +73,7 @@ def listing(request: Request) -> Response:
         return page.show("sessions.html", model)
 
 
-@router.get("/sessions/{session_id}")
+@router.get("/sessions/{session_id:path}")
 def session(request: Request, session_id: str) -> Response:
     """One session, turn by turn."""
     with frame.opened(request) as page:
@@ -168,14 +175,11 @@ def _before(event: StoredEvent) -> str:
 
 def _place(given: str) -> tuple[int, int] | None:
     at_ms, _, number = given.partition(":")
-    return (int(at_ms), int(number)) if _whole(at_ms) and _whole(number) else None
+    at, one = whole(at_ms, signed=True), whole(number, signed=True)
+    return (at, one) if at is not None and one is not None else None
 
 
 def _cursor(given: str) -> tuple[int, str] | None:
     at_ms, _, name = given.partition(":")
-    return (int(at_ms), name) if _whole(at_ms) and name else None
-
-
-def _whole(text: str) -> bool:
-    digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) <= 18
+    at = whole(at_ms, signed=True)
+    return (at, name) if at is not None and name else None

@@ -8,8 +8,11 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
+
+from recorder.counted import many
 
 SHOWN_CHARS = 4_000
 DIFF_CHARS = 20_000
@@ -20,8 +23,15 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-_MARKED = re.compile(rf"(?P<redacted>\[redacted:[\w.-]{{1,60}}\]|\[private\]|\[base64 \d+ bytes\])|{_UNSEEN.pattern}")
+_MARKED = re.compile(
+    rf"(?P<redacted>\[redacted:[\w.-]{{1,60}}\]|\[private\]|\[ignored path\]|\[base64 \d+ bytes\])|{_UNSEEN.pattern}"
+)
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+def part(text: object) -> str:
+    """A text as one part of an address, its slashes too."""
+    return quote(str(text), safe="")
 
 
 def seen(text: object, most: int = SHOWN_CHARS) -> Markup:
@@ -37,6 +47,12 @@ def seen(text: object, most: int = SHOWN_CHARS) -> Markup:
     if len(whole) > most:
         parts.append(Markup('<span class="cut"> … {} more characters</span>').format(f"{len(whole) - most:,}"))
     return Markup("").join(parts)
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence of its own: with a capital, and its code in quotes."""
+    said = text.replace("`", "“", 1).replace("`", "”", 1) if text.count("`") == 2 else text
+    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?", "”")) else ".")
 
 
 def line(text: object, most: int = 160) -> Markup:
@@ -73,6 +89,11 @@ def when(at_ms: int | None) -> str:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_ms / 1000))
     except (ValueError, OverflowError, OSError):  # a time no calendar has
         return "unknown"
+
+
+def day(at_ms: int | None) -> str:
+    """Local date."""
+    return when(at_ms)[:10]
 
 
 def clock(at_ms: int) -> str:
@@ -135,12 +156,16 @@ def unseen(text: str) -> int:
 
 FILTERS = {
     "seen": seen,
+    "sentence": sentence,
     "line": line,
     "plain": plain,
     "when": when,
     "clock": clock,
     "span": span,
     "number": number,
+    "many": many,
+    "part": part,
+    "day": day,
     "fields": fields,
     "unseen": unseen,
 }

@@ -13,7 +13,8 @@ from recorder import dates, gate
 from recorder.canonical import canonical
 from recorder.errors import Conflict, NotFound, RecorderError
 from recorder.models import Memory, MemoryKind, Origin, Proposal, Scope, State, Trust
-from recorder.store import memories
+from recorder.store import memories, projects
+from recorder.web.numbers import whole
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
 from recorder.web.pages.memories import standing
@@ -177,7 +178,10 @@ def _proposal(page: Frame, found: Memory | None, values: Values) -> Proposal:
 
 def _scope_for(page: Frame, namespace: str) -> Scope:
     row = gate.scope_of(namespace)
-    return (page.scope or Scope(None)) if row in (None, "user") else Scope(row)
+    if row in (None, "user"):
+        return page.scope or Scope(None)
+    # Of a project that is not known nobody would ever be told.
+    return Scope(row) if projects.get(page.db, row) else Scope(None)
 
 
 def _conflict(page: Frame, values: Values) -> Response:
@@ -201,4 +205,5 @@ def _shown(page: Frame, found: Memory | None, values: Values, problem: str = "",
 
 
 def _number(given: str) -> int:
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+    found = whole(given)
+    return -1 if found is None else found

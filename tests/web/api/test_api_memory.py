@@ -12,7 +12,7 @@ from recorder.store.tokens import Rights
 from tests.makers import T0
 from tests.web.asking import minted
 
-KEYS = ["command.test", "a/b", "a/history", "/", "..", "a b", "ключ", "100%", "a?b=c", "a#b", "_import", "stats"]
+KEYS = ["command.test", "a/b", "a/history", "/", "a..b", "a b", "ключ", "100%", "a?b=c", "a#b", "_import", "stats"]
 
 
 def put(client: TestClient, key: str, value: str, **more: object) -> dict[str, object]:
@@ -41,6 +41,36 @@ def test_a_memory_is_written_read_changed_deleted_and_restored_whatever_its_key(
     assert home.post(at(key) + "/restore").json()["action"] == "restored"
     assert [one["key"] for one in home.get("/api/memory").json()["items"]] == [key]
     assert home.get(at(key) + "/refs").json()["wrote"][0]["who"] == "api: api:home"
+
+
+UNSEEN = ["a\0b", "a\nb", "\u202eabc", "a\u200bb", ".", "..", " a", "a" * 201, "\x1f"]
+
+
+@pytest.mark.parametrize("key", UNSEEN, ids=repr)
+def test_a_key_that_cannot_be_seen_or_named_is_refused_and_not_mended_into_another(
+    home: TestClient, person: TestClient, db: Connection, key: str
+) -> None:
+    for client in (home, person):
+        answer = client.post("/api/memory", json={"namespace": "user", "key": key, "value": "I drink tea"})
+        assert answer.status_code == 400, answer.text
+    assert list(db.execute("select 1 from memories")) == []
+
+
+def test_an_address_with_our_own_sign_for_a_slash_names_nothing(home: TestClient) -> None:
+    put(home, "a/b", "I drink tea")
+    assert home.get("/api/memory/user/a%2Fb").status_code == 200
+    assert home.get("/api/memory/user/a%1Fb").status_code == 400
+
+
+def test_what_is_written_is_kept_as_it_is_or_refused(home: TestClient) -> None:
+    assert put(home, "k", "I drink tea", tags=["", " ", "x"])["tags"] == ["x"]
+    for body in ({"value": "a\0b"}, {"value": "a", "tags": ["\0"]}):
+        answer = home.post("/api/memory", json={"namespace": "user", "key": "n", **body})
+        assert answer.status_code == 400 and "NUL" in answer.json()["error"]["message"]
+    long = "user." + "x" * 200
+    assert home.post("/api/memory", json={"namespace": long, "key": "n", "value": "a"}).status_code == 400
+    itself = home.post(at("k") + "/relations", json={"relation": "x", "to_key": "k"})
+    assert (itself.status_code, itself.json()["error"]["code"]) == (400, "relation")
 
 
 def test_a_change_meant_for_another_version_is_409_with_what_stands_there(home: TestClient) -> None:
@@ -181,6 +211,22 @@ def test_a_rejected_value_is_refused_from_a_token_in_every_form(home: TestClient
     gate.reject(db, "user", "k", gate.Writer(Channel.PERSON, "terminal", Scope(None), T0), reason="it never did")
     again = home.post("/api/memory", json={"namespace": "user", "key": "other", "value": "the queue runs  on REDIS"})
     assert (again.status_code, again.json()["error"]["code"]) == (409, "tombstone")
+
+
+def test_what_was_rejected_in_a_project_is_not_said_there_again_through_the_person(
+    home: TestClient, person: TestClient, ours: str, theirs: str, db: Connection
+) -> None:
+    said = {"namespace": f"project.{ours}", "key": "fact.b", "value": "The wallaby deploys at noon"}
+    assert home.post("/api/memory", json=said).status_code == 201
+    reject = person.post(f"/api/memory/project.{ours}/fact.b/reject", json={"reason": "it does not"})
+    assert reject.status_code == 200
+    again = said | {"namespace": "user", "key": "fact.z"}
+    assert home.post("/api/memory", json=again).json()["error"]["code"] == "tombstone"
+    elsewhere = home.post("/api/memory", json=again, params={"project": theirs})
+    assert elsewhere.status_code == 201, "what another project's says of the person is told there alone"
+    asked = {"q": "wallaby deploys", "project": ours}
+    assert home.get("/api/search", params=asked).json()["hits"] == []
+    assert person.post("/api/memory", json=again).json()["memory"]["trust"] == "verified"
 
 
 def test_memories_are_listed_a_page_at_a_time_each_once(home: TestClient) -> None:

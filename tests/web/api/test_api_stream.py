@@ -20,12 +20,12 @@ from recorder import install
 from recorder.capture import spool
 from recorder.capture.redact import Redactor
 from recorder.config import Config
-from recorder.store import events
+from recorder.store import events, tokens
 from recorder.store.db import Connection
 from recorder.store.tokens import Rights
-from recorder.web import serve
+from recorder.web import access, serve
 from tests.hooks.running import environ
-from tests.makers import bash, event_of, project_folder, prompt, take
+from tests.makers import T0, bash, event_of, project_folder, prompt, take
 from tests.web.asking import bearer, minted, serving
 from worker.drain import Drain
 
@@ -89,6 +89,23 @@ def test_what_another_project_does_does_not_reach_the_listener_of_one(
         take(db, config, [event_of(prompt("theirs", cwd=str(own_home / "elsewhere"), session="s1"))])
         take(db, config, [event_of(prompt("ours", cwd=str(own_home / "project"), session="s2"))])
         assert json.loads(next(messages)["data"])["text"] == "ours"
+
+
+def test_who_is_shut_out_is_told_nothing_more(config: Config, db: Connection, own_home: Path, ours: str) -> None:
+    cwd = str(own_home / "project")
+    by_project, by_home = minted(db, Rights.READ, ours), bearer(config)
+    with serving(config) as port:
+        for headers, shut_out in (
+            (by_project, lambda: tokens.revoke(db, 1, T0)),
+            (by_home, lambda: access.rotate(config.home)),
+        ):
+            with listening(port, headers, f"?project={ours}") as messages:
+                next(messages)
+                take(db, config, [event_of(prompt("before", cwd=cwd, session=f"b{headers}"))])
+                assert json.loads(next(messages)["data"])["text"] == "before"
+                shut_out()
+                take(db, config, [event_of(prompt("after", cwd=cwd, session=f"a{headers}"))])
+                assert list(messages) == []
 
 
 @pytest.mark.parametrize("given", ["x", "-1", "1.5", "9" * 30])

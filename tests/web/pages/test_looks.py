@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from recorder import gate
 from recorder.models import Channel, EventKind
 from recorder.store.db import transaction
 from tests.makers import T0, bash, event_of, take
@@ -28,7 +30,9 @@ PAGES = {
     "reject": "rule.tests/reject",
     "forget": "rule.tests/forget",
     "review": "/review",
+    "timeline": "/timeline?days=30&end=2026-09-20",
     "charts": "/charts",
+    "nothing": "/charts?end=2020-01-01",
     "lifecycle": "/lifecycle",
     "settings": "/settings",
     "audit": "/audit",
@@ -75,6 +79,43 @@ def test_every_page_can_be_read_by_everybody_in_any_light_and_width(
         page.screenshot(path=str(SHOTS / f"{name}-{scheme}-{width}.png"), full_page=True)
 
 
+@pytest.mark.parametrize("huge", ["9" * 30, "-" + "9" * 19, "9" * 19, "1e9", "²"])
+def test_no_number_in_an_address_or_a_form_is_too_much(home: House, huge: str) -> None:
+    get, post = home.page.request.get, home.page.request.post
+    number = home.at("fact.queue").id
+    home.page.goto("/review")
+    token = home.page.locator("[name=form_token]").first.input_value()
+    form = {"form_token": token, "version": huge, "digest": "", "to": huge, "link": huge, "reason": "r", "kind": "x"}
+    form |= {"verb": "approve", "old_version": huge, "new_version": huge, "key": "k", "value": "v", "namespace": "user"}
+    headers = {"Origin": home.address}
+    for path in (
+        f"/memories?after={huge}:1:x",
+        f"/memories?after=1:{huge}:x",
+        f"/sessions?before={huge}:s1",
+        f"/sessions/s1?after={huge}:{huge}",
+        f"/memories/{huge}",
+        f"/memories/{number}/revert?version={huge}",
+        f"/events/{huge}",
+        f"/events/{huge}/text",
+        f"/audit?before={huge}",
+        f"/review?at={huge}",
+        f"/charts?days={huge}&end={huge}",
+        f"/timeline?days={huge}&end={huge}",
+        f"/review?after={huge}",
+    ):
+        assert get(path).status < 500, path
+    for path in (
+        f"/memories/{number}/revert",
+        f"/memories/{number}/approve",
+        f"/memories/{number}/unlink",
+        f"/memories/{number}/edit",
+        f"/memories/{huge}/edit",
+        f"/review/f{huge}",
+        f"/review/m{huge}",
+    ):
+        assert post(path, form=form, headers=headers).status < 500, path
+
+
 def test_a_page_says_what_happened_and_leads_to_the_memory_and_back(home: House) -> None:
     page = home.page
     page.goto("/sessions")
@@ -85,7 +126,7 @@ def test_a_page_says_what_happened_and_leads_to_the_memory_and_back(home: House)
     assert page.locator("details.thread > summary").inner_text().startswith("Subagent agent-7")
     assert page.locator(".redacted").count() >= 1 and house.SECRET not in page.content()
     assert "before any prompt" in shown
-    page.get_by_text("files touched").click()
+    page.get_by_text("file touched").click()
     assert "parser.py" in page.locator(".files").inner_text()
     page.get_by_role("link", name="m2 rule.tests").click()
     assert "You typed it in a prompt; 1 quote below" in page.locator("main").inner_text()
@@ -111,6 +152,89 @@ def test_a_search_says_which_arms_ran_and_finds_what_recall_finds(home: House) -
     page.wait_for_url("**kind=procedural**")
     assert {one.inner_text() for one in page.locator("[data-item] .badge").all()} >= {"procedural"}
     assert page.locator("[data-item]").count() == 1
+
+
+def test_what_recall_tells_nobody_is_found_by_its_words_and_a_filter_looks_behind_the_best_hits(home: House) -> None:
+    db = home.db()
+    at = home.at("fact.queue")
+    gate.delete(db, at.namespace, at.key, gate.Writer(Channel.PERSON, "t", home.scope, house.NOW_MS))
+    for n in range(50):
+        add_memory(db, home.scope, f"lamp.{n}", f"The lamp in room {n} is lit")
+    add_memory(db, home.scope, "lamp.hall", "The lamp in the hall is broken and was never repaired", tags=("hall",))
+    db.close()
+    page = home.page
+    page.goto("/memories?q=QUEUE+jobs&state=hidden")
+    assert page.locator("[data-item] [data-open]").all_inner_texts() == ["fact.queue"]
+    assert "Recall tells nobody" in page.locator("main").inner_text()
+    page.goto("/memories?q=queue+jobs&trust=disputed")
+    assert page.locator("[data-item]").count() == 0
+    page.goto("/memories?q=lamp&tag=hall")
+    assert "lamp.hall" in page.locator("[data-item]").inner_text()
+
+
+def test_the_line_of_time_leads_to_sessions_and_memories_on_any_day(home: House) -> None:
+    page = home.page
+    page.goto("/timeline?end=2020-01-01")
+    assert "Nothing happened" in page.locator("main").inner_text()
+    page.get_by_role("link", name="The latest is of").click()
+    page.locator("svg a[href='/sessions/s1']").wait_for()
+    assert page.locator("svg.plot rect.c3 title").text_content().startswith("Mend the parser test")
+    assert page.locator("svg circle").count() >= 9
+    page.locator(".feed a", has_text="fact.cache").first.click()
+    page.locator("h1", has_text="fact.cache").wait_for()
+
+
+def test_the_charts_say_how_long_capture_and_the_queue_took(home: House) -> None:
+    db = home.db()
+    (first,) = next(iter(db.execute("select min(at_ms) from events where kind = 'prompt'")))
+    with transaction(db):
+        db.execute("update events set received_ms = at_ms + 40")
+        db.execute("update jobs set state = 'done', due_ms = ?, finished_ms = ?", (first, first + 1_500))
+    db.close()
+    page = home.page
+    day = datetime.fromtimestamp(first / 1000, UTC).strftime("%Y-%m-%d")
+    page.goto(f"/charts?days=7&end={day}")
+    for name, took in (("Capture lag per day", "40"), ("Queue age per day", "1,500")):
+        plot = page.locator("section").filter(has=page.get_by_role("heading", name=name))
+        plot.get_by_text("The numbers").click()
+        assert plot.locator("tbody tr").last.locator("td").all_inner_texts() == [day[5:], took, took]
+    page.locator("[name=days]").select_option("90")
+    page.wait_for_url("**days=90**")
+    assert page.locator("tbody").first.locator("tr").count() == 90
+
+
+def test_all_that_waits_can_be_reached_a_page_and_a_kind_at_a_time(home: House) -> None:
+    db = home.db()
+    for n in range(65):
+        add_memory(db, home.scope, f"lamp.{n}", f"The lamp in room {n} is lit", channel=Channel.AGENT)
+    db.close()
+    page = home.page
+    page.goto("/review")
+    waiting = int(page.locator(".bar .quiet").inner_text().split()[0])
+    names: list[str] = []
+    while True:
+        names += [card.get_attribute("id") for card in page.locator("[data-card]").all()]
+        if not page.get_by_role("link", name="More").count():
+            break
+        page.get_by_role("link", name="More").click()
+        page.wait_for_load_state()
+    assert len(names) == len(set(names)) == waiting
+    page.goto("/review")
+    page.get_by_role("link", name="wishes").click()
+    page.wait_for_url("**kind=wishes")
+    assert page.locator("[data-card]").count() == 1
+
+
+def test_a_session_over_midnight_names_its_days_and_any_id_can_be_opened(home: House) -> None:
+    db = home.db()
+    for day in range(3):
+        add_event(db, home.scope, f"Water the tree {day}", session="a/b c", at_ms=T0 + day * 86_400_000)
+    db.close()
+    page = home.page
+    page.goto("/sessions")
+    page.locator("[data-item]", has_text="Water the tree 0").locator("[data-open]").click()
+    page.locator(".day").first.wait_for()
+    assert len(set(page.locator(".day").all_inner_texts())) == 3
 
 
 def test_the_person_sees_one_project_or_every_one_by_choice(home: House) -> None:

@@ -12,6 +12,7 @@ from recorder import gate
 from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, State, Trust
 from recorder.store import audit, erase, findings, memories, relations
 from tests.makers import add_filler
+from tests.memory_samples import add_memory
 from tests.web.pages import house
 from tests.web.pages.conftest import House
 
@@ -62,6 +63,22 @@ def test_a_memory_is_rejected_with_a_reason_and_lifted(home: House) -> None:
     home.page.get_by_label("Why").fill("it is SQLite after all")
     press(home.page, "Lift the rejection")
     assert home.at("fact.queue").trust is Trust.CANDIDATE and QUEUE in home.recalled("queue jobs SQLite")
+
+
+def test_rejecting_reaches_every_memory_that_says_the_same_and_lifting_brings_it_back(home: House) -> None:
+    db = home.db()
+    add_memory(db, home.scope, "fact.jobs", QUEUE.upper(), channel=Channel.AGENT)
+    db.close()
+    home.page.goto(home.path("fact.queue", "reject"))
+    assert "because it says the same" in home.page.locator("main").inner_text()
+    home.page.get_by_label("Why").fill("it is Redis")
+    press(home.page, "Reject")
+    assert "Rejected" in home.page.get_by_role("status").inner_text()
+    assert home.at("fact.jobs").state is State.SUPPRESSED and not home.recalled("queue jobs SQLite")
+    home.page.goto(home.path("fact.queue", "lift"))
+    home.page.get_by_label("Why").fill("it is SQLite after all")
+    press(home.page, "Lift the rejection")
+    assert home.recalled("queue jobs SQLite") == {QUEUE, QUEUE.upper()}
 
 
 def test_forgetting_shows_what_it_reaches_and_leaves_nothing(home: House) -> None:
@@ -222,6 +239,9 @@ def test_a_new_memory_is_written_once_and_an_occupied_address_is_told(home: Hous
     home.page.get_by_label("What is right").fill("y")
     press(home.page, "Create")
     assert "is no address" in home.page.get_by_role("alert").inner_text()
+    home.page.locator("[name=namespace]").fill("project.nope")
+    press(home.page, "Create")
+    assert "there is no namespace 'project.nope' here" in home.page.get_by_role("alert").inner_text()
     home.complaints.clear()
 
 
@@ -416,7 +436,7 @@ def test_claudes_files_are_read_and_what_belongs_nowhere_is_given_to_a_project(h
     (folder / "lamps.md").write_text("The hall lamps are dimmed at nine.\n", encoding="utf-8")
     home.page.goto("/memories")
     press(home.page, "Read them now")
-    home.page.get_by_text("belong to no known project").click()
+    home.page.get_by_text("Of no known project").click()
     home.page.get_by_role("link", name="lamps").first.click()
     assert home.page.locator(".badge.auto").count() == 1
     assert not home.recalled("hall lamps dimmed")
