@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from recorder import gate
-from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
+from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import queue
 from recorder.gate.queue import Item
 from recorder.models import MemoryKind, Origin, Proposal, Scope
@@ -104,7 +104,8 @@ def _of_memory(db: Connection, item: Item, decision: Decision, writer: gate.Writ
         raise GateRefused("verb", f"'{decision.verb}' is for findings such as f3; {item.id} is a memory")
     outcome = verbs[decision.verb]()
     if outcome.action == "refused":
-        raise RecorderError(outcome.reason)
+        reason, _, message = outcome.reason.partition(": ")
+        raise GateRefused(reason, message or reason)
     kept = [outcome.memory] if outcome.memory and decision.verb in ("approve", "edit", "lift") else []
     gone = [] if decision.verb in ("approve", "lift") or decision.value == side.value else [side.value]
     return Done(outcome.action, reached.check(db, item.scope, kept, gone, writer.now_ms))
@@ -115,7 +116,7 @@ def _edited(
 ) -> gate.Outcome:
     there = memories.find(db, namespace, key)
     if not decision.value.strip():
-        raise GateRefused("value", "an edit needs the value that is right: give --value")
+        raise GateRefused("value", "an edit needs the value that is right: give it")
     proposal = Proposal(
         namespace=namespace,
         key=key,

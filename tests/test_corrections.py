@@ -329,3 +329,36 @@ def test_a_person_may_spell_the_same_anew(db: Connection, project: str) -> None:
     spelled = SAID.replace("helm", "Helm") + "."
     assert gate.tell(db, given(project, spelled), writer(project, now_ms=T0 + 20)).action == "superseded"
     assert recalled(db, project) == {spelled: "verified"}
+
+
+@pytest.mark.parametrize(
+    "again", [SAID.upper(), SAID.replace("e", "е"), f"Remember: {SAID}", SAID.replace("h", "\u200bh")]
+)
+def test_a_rejection_reaches_what_says_the_same_under_another_key_and_takes_it_back(
+    db: Connection, project: str, again: str
+) -> None:
+    space = f"project.{project}"
+    gate.propose(db, given(project), writer(project))
+    same = gate.tell(db, given(project, again, key="deploy.how"), writer(project, Channel.AGENT, T0 + 2)).memory
+    drawn = gate.tell(
+        db, given(project, "So terraform is not used", key="drawn"), writer(project, Channel.AGENT)
+    ).memory
+    assert same is not None and drawn is not None
+    gate.link(db, (space, "drawn"), (space, "deploy.how"), gate.DERIVED, writer(project))
+    told = gate.reject(db, space, "decision.deploy", writer(project, now_ms=T0 + 20), reason="no")
+    assert told.reason == f"1 saying the same, hidden with it: {space}/deploy.how" and recalled(db, project) == {}
+    assert gate.lift(db, space, "decision.deploy", writer(project, now_ms=T0 + 30)).also == 2
+    assert set(recalled(db, project)) == {SAID, again, "So terraform is not used"}
+
+
+def test_what_is_rejected_of_the_person_goes_in_every_project_and_what_of_a_project_there_alone(
+    db: Connection, project: str
+) -> None:
+    gate.propose(db, given(project), writer(project))
+    own = gate.tell(db, given(project, key="own", namespace="user"), writer(project, now_ms=T0 + 12)).memory
+    assert own is not None and own.trust is Trust.VERIFIED
+    gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20), reason="not here")
+    assert set(recalled(db, project)) == {SAID}, "the person says so of themselves, and that was not rejected"
+    gate.lift(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 30))
+    gate.reject(db, "user", "own", writer(project, now_ms=T0 + 40), reason="nowhere")
+    assert recalled(db, project) == {}

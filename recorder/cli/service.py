@@ -225,8 +225,9 @@ def _report(report: wiring.Report) -> None:
 def token(
     project: Project = None,
     rights: Annotated[
-        str, typer.Option("--rights", help="With --project: read, write or admin; the same ones include the lesser.")
-    ] = "write",
+        str | None,
+        typer.Option("--rights", help="With --project: read, write (when left out) or admin; more includes less."),
+    ] = None,
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Make a new one; the old one opens nothing any more.")
     ] = False,
@@ -236,7 +237,10 @@ def token(
 ) -> None:
     """Print the bearer token of the HTTP service; with --project a new one that sees that project alone."""
     only_a_person("sees the token")
-    if rights not in tuple(Rights):
+    if rights is not None and project is None:
+        # Else whoever asks for a token to read hands out everything.
+        raise typer.BadParameter("--rights goes with --project DIR: the home's own token may everything")
+    if rights not in (None, *Rights):
         raise typer.BadParameter(f"--rights {rights}: read, write or admin")
     if project is None and not listed and revoke is None:
         home = settings().home
@@ -255,7 +259,7 @@ def token(
             scope = here.scope(project, register=True)
             if scope.project_id is None:
                 raise NotFound(f"{project} belongs to no project")
-            sys.stdout.write(mint(here.db, Rights(rights), scope.project_id, here.now_ms) + "\n")
+            sys.stdout.write(mint(here.db, Rights(rights or Rights.WRITE), scope.project_id, here.now_ms) + "\n")
 
 
 def _list_tokens(found: list[tokens.Token], as_json: bool) -> None:

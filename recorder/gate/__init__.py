@@ -6,7 +6,7 @@ from recorder.gate.conflicts import consolidate, sweep
 from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
 from recorder.gate.drawn import DERIVED, drawn_from
 from recorder.gate.forget import before, carry_out, forget, forget_events
-from recorder.gate.labels import Labels, expiry_left, label
+from recorder.gate.labels import Labels, differences, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
 from recorder.gate.reach import AT_ONCE_EVENTS, Plan, plan, plan_events, reached
@@ -36,6 +36,7 @@ __all__ = [
     "carry_out",
     "consolidate",
     "delete",
+    "differences",
     "drawn_from",
     "expiry_left",
     "finish_forgets",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from recorder.canonical import canonical, shape
+from unicodedata import normalize
+
+from recorder.canonical import canonical, look_alikes, shape
 from recorder.gate.address import home_scope
 from recorder.models import Memory
 from recorder.store import memories, tombstones
@@ -15,7 +17,19 @@ def saying_the_same(db: Connection, at: Memory, value: str) -> list[Memory]:
     said = {canonical(value), shape(value)}
     if len(canonical(value)) < tombstones.TELLING:
         return []
-    home = home_scope(at)
+    home, bare = home_scope(at), _bare(value)
     rows = memories.standing(db, None if home == "user" else home)
-    same = [number for number, other in rows if number != at.id and {canonical(other), shape(other)} & said]
-    return memories.get(db, same)
+    # To fold a value takes a tenth of a millisecond: only of what holds the same letters.
+    near = [(number, other) for number, other in rows if number != at.id and _near(bare, _bare(other))]
+    return memories.get(db, [number for number, other in near if {canonical(other), shape(other)} & said])
+
+
+def _bare(value: str) -> str:
+    """The letters and digits alone, look-alikes made one; nothing of what may stand in another order."""
+    if value.lstrip()[:1] in ("{", "["):
+        return ""
+    return "".join(filter(str.isalnum, normalize("NFKD", value).casefold().translate(look_alikes())))
+
+
+def _near(one: str, other: str) -> bool:
+    return not one or not other or one in other or other in one

@@ -73,7 +73,7 @@ def only_a_person(writer: Writer, does: str) -> None:
     Raises: GateRefused.
     """
     if not writer.is_person:
-        raise GateRefused("ceiling", f"only a person {does}: do it in a terminal outside Claude Code")
+        raise GateRefused("ceiling", f"only a person {does}: in the dashboard, or in a terminal outside Claude Code")
 
 
 def cleaned(writer: Writer, reason: str | None) -> str | None:

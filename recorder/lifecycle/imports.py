@@ -23,7 +23,7 @@ from recorder.store.tombstones import TELLING
 BATCH = 100
 BLANKED = re.compile("x{12,}")
 """What an older version put in the place of forgotten words."""
-BECAME = {"superseded": "created", "corroborated": "unchanged"}
+BECAME = {"superseded": "replaced", "corroborated": "unchanged"}
 """The gate's word → ours."""
 
 

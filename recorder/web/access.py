@@ -6,12 +6,18 @@ import hmac
 import os
 import secrets
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 
-COOKIE = "recorder_session"
 LINK_MS = 10 * 60_000
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def cookie_name(home: Path, of: str) -> str:
+    """What a cookie is called: browsers keep no ports apart, and two homes of one machine must not throw each other
+    out."""
+    return f"recorder_{of}_{sha256(str(home).encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
 
 
 def token(home: Path) -> str:

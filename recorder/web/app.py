@@ -23,7 +23,7 @@ from recorder.store.db import Connection, DatabaseError
 from recorder.store.tokens import Rights
 from recorder.web import access, api, asking, document, errors, pages
 from recorder.web.asking import Caller, Surroundings
-from recorder.web.guard import Guard
+from recorder.web.guard import SESSION, Guard
 from recorder.web.people import NOT_VALID, AlreadyUsed, People
 
 HERE = Path(__file__).resolve().parent
@@ -47,6 +47,7 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
     )
     people = People(config.home)
     app.state.here = here
+    app.state.people = people
     app.state.trouble = pages.trouble
     app.state.stopping = asyncio.Event()
     errors.handle(app)
@@ -64,7 +65,7 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
         # From a page of another site the cookie goes along only with what a page of ours asks for next.
         elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
         response = pages.entered(request) if elsewhere else RedirectResponse("/", status_code=303)
-        response.set_cookie(access.COOKIE, cookie, httponly=True, samesite="strict")
+        response.set_cookie(access.cookie_name(config.home, SESSION), cookie, httponly=True, samesite="strict")
         return response
 
     @app.get("/api/openapi.json", include_in_schema=False)

@@ -22,6 +22,7 @@ from recorder.web.api import addresses
 from recorder.web.asking import Caller, Kind, Surroundings
 from recorder.web.people import People
 
+SESSION = "session"
 OPEN = frozenset({"/api/health", "/login"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 BODY_LIMIT = 1024 * 1024
@@ -68,6 +69,8 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, sending)
             return
+        if request.method == "HEAD" and not request.scope["path"].startswith("/api/"):
+            scope = {**scope, "method": "GET"}  # a page's routes name GET alone; the server leaves the body out
         inside = addresses.route_path(scope.get("raw_path") or b"")
         if inside is not None:
             scope = {**scope, "path": inside}
@@ -102,7 +105,9 @@ class Guard:
         given = access.bearer(request.headers)
         if given is not None:
             return await run_in_threadpool(asking.holder, self.here.config, given)
-        session = self.people.of(request.cookies.get(access.COOKIE), self.here.clock_ms())
+        session = self.people.of(
+            request.cookies.get(access.cookie_name(self.here.config.home, SESSION)), self.here.clock_ms()
+        )
         if session is None:
             return None
         actor = f"dashboard:{session.name}"

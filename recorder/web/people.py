@@ -58,6 +58,10 @@ class People:
         )
         return cookie
 
+    def leave(self, name: str) -> None:
+        """Let the session with this name in no more."""
+        self._sessions = {one: session for one, session in self._sessions.items() if session.name != name}
+
     def of(self, cookie: str | None, now_ms: int) -> Session | None:
         """The session a cookie stands for, while it lasts."""
         session = self._sessions.get(cookie or "")

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from recorder.models import Memory, MemoryKind
+from recorder.models import Hit, Memory, MemoryKind, Trust
+from recorder.store.relations import Relation
 
 
 class Body(BaseModel):
@@ -98,10 +99,19 @@ class Reason(LookedAt):
     reason: Annotated[str, Field(max_length=2_000)] | None = None
 
 
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("say why: the reason is kept in the history")
+    return text
+
+
+Needed = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_said)]
+
+
 class Because(Reason):
     """The same, where a reason is needed."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=2_000)]
+    reason: Needed
 
 
 class Back(Because):
@@ -141,7 +151,7 @@ class Decision(Body):
 
     id: Annotated[str, Field(pattern=r"^[mf][0-9]{1,18}$", description="m12 a memory, f3 a finding.")]
     verb: Verb
-    reason: Annotated[str, Field(min_length=1, max_length=2_000)]
+    reason: Needed
     value: Words = ""
     expected_version: Version | None = None
     expected_digest: Annotated[str, Field(max_length=64, description="Of the value that was looked at.")] = ""
@@ -168,6 +178,112 @@ class Rows(Answer):
 
     items: list[dict[str, Any]]
     next: str | None = None
+
+
+class Found(Answer):
+    """What recall found. `rows`: each hit in a line; `hits` whole, and `text` for a prompt, where it is not compact."""
+
+    arms: dict[str, str]
+    scope: list[str]
+    rows: list[str]
+    misses: list[str]
+    hits: list[Hit] = []
+    text: str = ""
+    tokens: int = 0
+
+
+class Cited(Answer):
+    """A quote, and the event it comes from; of one outside the scope quote, kind and date alone."""
+
+    event_id: int | None
+    quote: str
+    kind: str
+    class_: Annotated[str | None, Field(alias="class")]
+    at_ms: int
+    session_id: str | None
+    uuid: str | None
+    tool_use_id: str | None
+
+
+class Why(Answer):
+    """What a memory stands on."""
+
+    memory: Memory
+    evidence: list[Cited]
+
+
+class Near(Answer):
+    """Memories around one, and the links between them."""
+
+    links: list[Relation]
+    memories: list[Hit]
+
+
+class Seen(Answer):
+    """When somebody did something with a memory, how, and who; of readers also in which session."""
+
+    at_ms: int
+    how: str
+    who: str
+    session_id: str | None = None
+
+
+class Used(Answer):
+    """Who wrote a memory, and who read it or was shown it."""
+
+    wrote: list[Seen]
+    read: list[Seen]
+
+
+class Count(Answer):
+    """How many memories of a kind and trust there are in a namespace."""
+
+    namespace: str
+    kind: MemoryKind
+    trust: Trust
+    count: int
+
+
+class Counts(Answer):
+    """How many memories there are."""
+
+    total: int
+    memories: list[Count]
+
+
+class Erased(Answer):
+    """What a forget reached, or would: `action` is forgotten or preview; `state` done, or pending while another program
+    holds the store."""
+
+    action: str
+    state: str = ""
+    reached: dict[str, int]
+    also: list[str] = []
+    suppressed: list[str] = []
+    removed: list[str] = []
+    overwritten: list[str] = []
+    unreached: list[str] = []
+
+
+class Recalled(Answer):
+    """Whether recall and the brief say what was decided."""
+
+    said: list[str]
+    missing: list[str]
+    lingering: list[str]
+    holds: bool
+
+
+class Decided(Answer):
+    """What came of a decision."""
+
+    action: str
+    recall: Recalled | None
+
+
+def says(model: type[Answer]) -> dict[int | str, dict[str, Any]]:
+    """How the document describes an answer that is not looked at once more before it goes out."""
+    return {200: {"model": model}}
 
 
 class Taken(Answer):

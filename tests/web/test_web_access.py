@@ -131,6 +131,15 @@ def test_a_browser_that_gets_nowhere_is_told_so_on_a_page_that_needs_nothing_els
     assert f"style-src 'sha256-{named}';" in answer.headers["content-security-policy"]
 
 
+def test_two_homes_of_one_machine_do_not_throw_each_other_out(config: Config, own_home: Path) -> None:
+    assert access.cookie_name(config.home, "session") != access.cookie_name(own_home / "other", "session")
+
+
+def test_the_head_of_a_page_can_be_asked_for(client: TestClient, config: Config) -> None:
+    client.get("/login", params={"once": access.link(config.home, os.getpid(), T0)})
+    assert client.head("/memories").status_code == 200
+
+
 def test_a_link_that_was_pressed_on_a_page_of_another_site_lets_in_too(client: TestClient, config: Config) -> None:
     def enter(site: str) -> Response:
         once = access.link(config.home, os.getpid(), T0)

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Response
 
 from recorder import __version__, doctor
+from recorder.errors import RecorderError, StoreError
 from recorder.store import health, journal, memories
+from recorder.store.db import DatabaseError
 from recorder.web import asking
 from recorder.web.api import paging
 from recorder.web.api.desk import Asked
@@ -20,8 +22,11 @@ routes = APIRouter(prefix="/api", tags=["health"])
 @routes.get("/health", responses={503: {"model": Health, "description": "the queue is stuck"}})
 def look(response: Response, here: Annotated[Surroundings, Depends(asking.here)]) -> Health:
     """Whether everything moves; 503 when the queue is stuck. Needs no token."""
-    with asking.opened(here.config) as db:
-        reason = doctor.stuck(db, here.config, here.clock_ms())
+    try:
+        with asking.opened(here.config) as db:
+            reason = doctor.stuck(db, here.config, here.clock_ms())
+    except (RecorderError, DatabaseError) as error:  # whoever asks may be anybody: no path, no words of the database
+        raise StoreError("recorder.db cannot be used: `recorder doctor` says why") from error
     response.status_code = 503 if reason else 200
     return Health(status="stuck" if reason else "ok", reason=reason, version=__version__)
 

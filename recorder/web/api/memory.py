@@ -21,7 +21,21 @@ from recorder.web import errors
 from recorder.web.api import paging
 from recorder.web.api.addresses import Key, Namespace
 from recorder.web.api.desk import Asked, Desk, absent, moment
-from recorder.web.shapes import Change, Link, LookedAt, MemoryPage, NewMemory, Rows, Said, Told
+from recorder.web.shapes import (
+    Change,
+    Counts,
+    Link,
+    LookedAt,
+    MemoryPage,
+    Near,
+    NewMemory,
+    Rows,
+    Said,
+    Told,
+    Used,
+    Why,
+    says,
+)
 
 routes = APIRouter(prefix="/api/memory", tags=["memory"])
 ONE = "/{namespace}/{key:path}"
@@ -72,7 +86,7 @@ def write_memory(asked: Asked, body: NewMemory, if_match: IfMatch = None) -> Res
         return attempted(here, where, body.key, lambda: _tell(here, where, body.key, body, body.value, there, if_match))
 
 
-@routes.get("/stats")
+@routes.get("/stats", response_model=None, responses=says(Counts))
 def count_memories(asked: Asked) -> dict[str, Any]:
     """How many memories there are in the scope, by namespace, kind and trust."""
     with asked.desk() as here:
@@ -88,7 +102,7 @@ def history(asked: Asked, namespace: Namespace, key: Key) -> Rows:
         return Rows(items=memories.history(here.db, standing(here, namespace, key).id))
 
 
-@routes.get(ONE + "/refs")
+@routes.get(ONE + "/refs", response_model=None, responses=says(Used))
 def refs(asked: Asked, namespace: Namespace, key: Key) -> dict[str, Any]:
     """Who wrote a memory, who read it and who was shown it."""
     with asked.desk(namespace, key) as here:
@@ -100,7 +114,7 @@ def refs(asked: Asked, namespace: Namespace, key: Key) -> dict[str, Any]:
         return {"wrote": wrote, "read": memories.refs(here.db, memory.id)}
 
 
-@routes.get(ONE + "/neighbors")
+@routes.get(ONE + "/neighbors", response_model=None, responses=says(Near))
 def neighbors(
     asked: Asked, namespace: Namespace, key: Key, depth: Annotated[int, Query(ge=1, le=DEEPEST)] = 1
 ) -> dict[str, Any]:
@@ -111,7 +125,7 @@ def neighbors(
     return {"links": [asdict(one) for one in links], "memories": [asdict(hit) for hit in found]}
 
 
-@routes.get(ONE + "/why")
+@routes.get(ONE + "/why", response_model=None, responses=says(Why))
 def why(
     asked: Asked, namespace: Namespace, key: Key, as_of: Annotated[str | None, Query(max_length=40)] = None
 ) -> dict[str, Any]:

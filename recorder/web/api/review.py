@@ -15,7 +15,7 @@ from recorder.gate.queue import Item
 from recorder.web import errors
 from recorder.web.api import paging
 from recorder.web.api.desk import Asked
-from recorder.web.shapes import Decision, Rows
+from recorder.web.shapes import Decided, Decision, Rows, says
 
 routes = APIRouter(prefix="/api/review", tags=["review"])
 
@@ -31,7 +31,7 @@ def list_waiting(asked: Asked, limit: paging.Limit = 100) -> Rows:
     return Rows(items=[shape(one) for one in found if here.caller.is_person or one.kind not in ("refusal", "forget")])
 
 
-@routes.post("")
+@routes.post("", response_model=None, responses=says(Decided))
 def decide(asked: Asked, body: Decision) -> Response:
     """Decide about one thing that waits. A person only. 409 where something else stands there by now, with what.
     `holds` says whether recall and the brief say what was decided."""

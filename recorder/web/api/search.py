@@ -14,6 +14,7 @@ from recorder.recall import fence, filters, rank
 from recorder.recall import scope as scopes
 from recorder.store.only import EVERYTHING
 from recorder.web.api.desk import Asked
+from recorder.web.shapes import Found, says
 
 routes = APIRouter(prefix="/api", tags=["search"])
 Then = Annotated[str | None, Query(max_length=40)]
@@ -21,7 +22,7 @@ Name = Annotated[str | None, Query(min_length=1, max_length=filters.LONGEST)]
 Several = Annotated[list[str] | None, Query(max_length=20)]
 
 
-@routes.get("/search")
+@routes.get("/search", response_model=None, responses=says(Found))
 def search(
     asked: Asked,
     q: Annotated[

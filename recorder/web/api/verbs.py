@@ -15,7 +15,7 @@ from recorder.recall import scope as scopes
 from recorder.web.api.addresses import Key, Namespace
 from recorder.web.api.desk import Asked, Call
 from recorder.web.api.memory import BECOMES, ONE, IfMatch, attempted, conflicted, looked_at
-from recorder.web.shapes import Back, Because, Forget, Reason
+from recorder.web.shapes import Back, Because, Erased, Forget, Reason, says
 from worker import brief
 
 routes = APIRouter(prefix="/api/memory", tags=["verbs"])
@@ -78,7 +78,7 @@ def _changed(
         )
 
 
-@routes.post(ONE + "/forget", response_model=dict[str, Any])
+@routes.post(ONE + "/forget", response_model=None, responses=says(Erased))
 def forget(asked: Asked, namespace: Namespace, key: Key, body: Forget | None = None, if_match: IfMatch = None) -> Any:
     """Erase a memory and the events it stands on, everywhere in what is ours; `dry_run` says what would go. A person
     only."""

@@ -104,7 +104,5 @@ def _briefed(page: Frame) -> Plot:
     chars = charts.briefed(page.db, ids)
     tokens = [fence.tokens("x" * chars.get(one, 0)) for one in ids]
     labels = [ranges.iso(ranges.day_of(row.session.last_ms))[5:] for row in rows]
-    says = (
-        f"tokens of the briefs of the latest {many(len(ids), 'session')}, on whatever days; a guess from their length"
-    )
+    says = f"tokens of the briefs in the latest {SESSIONS} sessions, on whatever days; a guess from their length"
     return plot.bars("Tokens shown per session", says, labels, [Series("tokens", tokens)])

@@ -23,10 +23,10 @@ from recorder.errors import GateRefused
 from recorder.models import Memory, Scope
 from recorder.store import browse, projects
 from recorder.store.db import Connection
-from recorder.web import asking
+from recorder.web import access, asking
 from recorder.web.pages import shown
 
-COOKIE = "recorder_project"
+CHOICE = "project"
 EVERY = "*"
 HERE = Path(__file__).resolve().parent.parent
 NAV = (
@@ -155,7 +155,7 @@ def opened(request: Request) -> Iterator[Frame]:
     if not caller.is_person:
         raise GateRefused("person", "the pages are for a person: `recorder up` prints a link that lets a browser in")
     with asking.opened(here.config) as db:
-        scope = _chosen(db, request.cookies.get(COOKIE))
+        scope = _chosen(db, request.cookies.get(access.cookie_name(here.config.home, CHOICE)))
         yield Frame(request, db, here.config, caller, here.clock_ms(), here.readonly, scope)
 
 

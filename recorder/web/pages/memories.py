@@ -143,10 +143,11 @@ def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
             for one in answers
             if one.memory and only.trust in (None, one.memory.trust) and only.tag in (None, *one.memory.tags)
         ]
-        # Whatever stands behind the best hits is looked through by its words.
-        worded = browse.memory_page(page.db, page.scope, _worded(only, question), after=None, limit=HITS)
-        there = {one.number for one in answers}
-        answers += [_plainly(one) for one in worded if one.id not in there]
+        if not any(page.given(name) for name in NARROWING):
+            # Whatever stands behind the best hits is looked through by its words.
+            worded = browse.memory_page(page.db, page.scope, _worded(only, question), after=None, limit=HITS)
+            there = {one.number for one in answers}
+            answers += [_plainly(one) for one in worded if one.id not in there]
     return {"answers": answers[:HITS], "arms": arms, "asked": [scope.project_id for scope in scopes]}
 
 

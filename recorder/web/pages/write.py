@@ -63,6 +63,8 @@ def save(request: Request, number: int, form: FormData = Form) -> Response:
         found = standing(page.db, number)
         values = {name: text(form, name) for name in FIELDS} | {"version": text(form, "version")}
         values |= {"namespace": found.namespace, "key": found.key}
+        if text(form, "look"):
+            return _looked(page, found, values)
         return _written(page, found, values, frame.home_of(found))
 
 
@@ -199,9 +201,28 @@ def _conflict(page: Frame, values: Values) -> Response:
     return page.show("conflict.html", model, 409)
 
 
-def _shown(page: Frame, found: Memory | None, values: Values, problem: str = "", status: int = 200) -> Response:
-    model = {"memory": found, "values": values, "problem": problem, "kinds": list(MemoryKind)}
+def _shown(
+    page: Frame,
+    found: Memory | None,
+    values: Values,
+    problem: str = "",
+    status: int = 200,
+    *,
+    looked: bool = False,
+    labels: str = "",
+) -> Response:
+    beside = {"looked": looked, "labels": labels}
+    model = {"memory": found, "values": values, "problem": problem, "kinds": list(MemoryKind), **beside}
     return page.show("edit.html", model, status)
+
+
+def _looked(page: Frame, found: Memory, values: Values) -> Response:
+    """What saving would change; nothing is saved."""
+    try:
+        labels = gate.differences(found, _proposal(page, found, values))
+    except ValueError as refused:
+        return _shown(page, found, values, str(refused), 400)
+    return _shown(page, found, values, looked=True, labels=labels)
 
 
 def _number(given: str) -> int:

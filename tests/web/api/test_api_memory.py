@@ -9,6 +9,7 @@ from recorder import gate
 from recorder.models import Channel, MemoryKind, Origin, Proposal, Scope
 from recorder.store.db import Connection
 from recorder.store.tokens import Rights
+from recorder.web import shapes
 from tests.makers import T0
 from tests.web.asking import minted
 
@@ -206,6 +207,16 @@ def test_a_person_approves_rejects_lifts_reverts_pins_and_forgets(person: TestCl
     assert person.get(at("k")).status_code == 404 and "drink tea" not in person.get("/api/memory/export").text
 
 
+def test_what_is_wrong_with_a_decision_is_told_and_changes_nothing(home: TestClient, person: TestClient) -> None:
+    number = put(home, "k", "I drink tea")["id"]
+    long = {"id": f"m{number}", "verb": "edit", "reason": "x", "value": "z" * 8_001}
+    answer = person.post("/api/review", json=long)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "size")
+    assert person.post(at("k") + "/reject", json={"reason": "  "}).status_code == 400
+    assert person.post("/api/review", json={"id": f"m{number}", "verb": "reject", "reason": " "}).status_code == 400
+    assert home.get(at("k")).json()["version"] == 1
+
+
 def test_a_rejected_value_is_refused_from_a_token_in_every_form(home: TestClient, db: Connection) -> None:
     put(home, "k", "The queue runs on Redis")
     gate.reject(db, "user", "k", gate.Writer(Channel.PERSON, "terminal", Scope(None), T0), reason="it never did")
@@ -246,6 +257,29 @@ def test_memories_are_listed_a_page_at_a_time_each_once(home: TestClient) -> Non
     assert home.get("/api/memory/stats").json()["total"] == 7
     for wrong in ("x", "####", "ï", "OTk5"):
         assert home.get("/api/memory", params={"cursor": wrong}).status_code == 400
+
+
+def test_answers_are_what_the_document_says_they_are(home: TestClient, person: TestClient) -> None:
+    for key, value in (("k", "I drink tea"), ("n", "The kettle is green")):
+        put(home, key, value)
+    assert home.post(at("k") + "/relations", json={"relation": "needs", "to_key": "n"}).status_code == 201
+    read, number = home.get(at("k")), home.get(at("n")).json()["id"]
+    decision = {"id": f"m{number}", "verb": "approve", "reason": "so it is"}
+    for model, answer in (
+        (shapes.Found, home.get("/api/search", params={"q": "drink tea"})),
+        (shapes.Found, home.get("/api/search", params={"q": "drink tea", "compact": True})),
+        (shapes.Why, home.get(at("k") + "/why")),
+        (shapes.Near, home.get(at("k") + "/neighbors")),
+        (shapes.Used, home.get(at("k") + "/refs")),
+        (shapes.Counts, home.get("/api/memory/stats")),
+        (shapes.Told, home.patch(at("k"), json={"tags": ["x"]})),
+        (shapes.Decided, person.post("/api/review", json=decision)),
+        (shapes.Erased, person.post(at("k") + "/forget", json={"dry_run": True})),
+        (shapes.Erased, person.post(at("k") + "/forget")),
+    ):
+        held = model.model_validate(answer.json())
+        assert answer.json().keys() <= {field.alias or name for name, field in model.model_fields.items()}, held
+    assert read.status_code == 200
 
 
 def test_memories_are_linked_seen_from_each_other_and_unlinked(home: TestClient) -> None:

@@ -30,7 +30,7 @@ PAGES = {
     "reject": "rule.tests/reject",
     "forget": "rule.tests/forget",
     "review": "/review",
-    "timeline": "/timeline?days=30&end=2026-09-20",
+    "timeline": "/timeline?days=7&end=2026-09-21",
     "charts": "/charts",
     "nothing": "/charts?end=2020-01-01",
     "lifecycle": "/lifecycle",
@@ -75,6 +75,10 @@ def test_every_page_can_be_read_by_everybody_in_any_light_and_width(
         told = [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
         assert told == [], f"{name}, {scheme}, {width}: {json.dumps(told, indent=1)}"
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} scrolls sideways at {width}"
+        for other in (320, 600, 800) if width == 360 else ():
+            page.set_viewport_size({"width": other, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= other, f"{name} scrolls sideways at {other}"
+        page.set_viewport_size({"width": width, "height": 900})
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = false))")
         page.screenshot(path=str(SHOTS / f"{name}-{scheme}-{width}.png"), full_page=True)
 

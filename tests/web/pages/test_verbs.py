@@ -12,7 +12,7 @@ from recorder import gate
 from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, State, Trust
 from recorder.store import audit, erase, findings, memories, relations
 from tests.makers import add_filler
-from tests.memory_samples import add_memory
+from tests.memory_samples import add_event, add_memory
 from tests.web.pages import house
 from tests.web.pages.conftest import House
 
@@ -162,6 +162,43 @@ def test_tags_kind_weight_and_dates_are_changed_while_the_words_and_their_trust_
     home.complaints.clear()
 
 
+def test_what_an_edit_would_change_is_looked_at_before_it_is_saved(home: House) -> None:
+    before = home.at("fact.queue")
+    home.page.goto(home.path("fact.queue", "edit"))
+    home.page.get_by_label("What is right").fill("We queue jobs in Redis for the workers")
+    home.page.get_by_label("Tags").fill("queue")
+    press(home.page, "See the difference")
+    shown = home.page.locator("main")
+    assert shown.locator("del").inner_text() == "SQLite" and shown.locator("ins").inner_text() == "Redis"
+    assert "tags: none → queue" in shown.inner_text() and home.at("fact.queue") == before
+    press(home.page, "Save")
+    assert home.at("fact.queue").value == "We queue jobs in Redis for the workers"
+
+
+def test_who_leaves_is_out_and_live_says_that_it_no_longer_is(home: House) -> None:
+    live = home.open()
+    live.goto("/")
+    home.page.goto("/memories")
+    press(home.page, "Leave")
+    assert "You have left" in home.page.locator("main").inner_text()
+    live.get_by_text("This is not live: you are not in any more").wait_for()
+    assert home.page.goto("/memories").status == 401
+    home.complaints.clear()
+
+
+def test_live_goes_on_while_something_in_it_has_the_focus(home: House) -> None:
+    page = home.page
+    page.goto("/")
+    link = page.locator("#live a[href^='/events/']").first
+    address = link.get_attribute("href")
+    link.focus()
+    db = home.db()
+    add_event(db, home.scope, "Water the lemon tree", at_ms=house.NOW_MS)
+    db.close()
+    page.get_by_text("Water the lemon tree").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('href')") == address
+
+
 def test_a_wish_for_other_labels_is_granted_in_the_review(home: House) -> None:
     db = home.db()
     at = home.at("command.test")
@@ -307,6 +344,51 @@ def test_each_way_to_settle_a_contradiction(home: House, name: str, old: State |
     press(home.page, name, pair)
     assert home.at("note.cache").trust is new
     assert (home.at("fact.cache").trust is Trust.REJECTED) == (old is None)
+
+
+def test_a_candidate_is_deleted_in_the_review_and_nothing_is_decided_without_a_reason(home: House) -> None:
+    home.page.goto("/review?kind=candidates")
+    card = home.page.locator("[data-card]").filter(has_text="fact.queue")
+    card.get_by_role("button", name="Delete").click()
+    assert home.at("fact.queue").state is State.ACTIVE
+    card.get_by_label("Why").fill("nobody needs it")
+    press(home.page, "Delete", card)
+    assert home.at("fact.queue").state is State.DELETED and QUEUE not in home.recalled("queue jobs SQLite")
+
+
+def test_a_forget_that_another_program_holds_up_is_tried_again(home: House) -> None:
+    reader = home.db()
+    reader.execute("begin")
+    list(reader.execute("select count(*) from events"))
+    home.page.set_default_timeout(40_000)
+    home.page.goto(home.path("fact.queue", "forget"))
+    press(home.page, "Forget")
+    assert "Hidden from everybody" in home.page.get_by_role("status").inner_text()
+    home.page.goto("/review")
+    assert "another program reads the store" in home.page.locator("main").inner_text()
+    reader.close()
+    press(home.page, "Try again")
+    db = home.db()
+    assert erase.pending(db) == [] and not home.recalled("queue jobs SQLite")
+    db.close()
+
+
+def test_a_memory_says_who_was_told_and_a_pinned_one_goes_first_in_the_brief(home: House) -> None:
+    home.page.goto(home.path("rule.tests"))
+    told = home.page.get_by_role("region", name="Who was told")
+    assert told.locator("tbody td").all_inner_texts()[1:] == ["shown", "brief", "s1"]
+    home.page.goto("/memories")
+    assert {"user", f"project.{home.scope.project_id}"} <= set(home.page.locator(".group").all_inner_texts())
+    home.page.locator("[data-item]").filter(has_text="style.two").get_by_role("link", name="style.two").click()
+    press(home.page, "Pin")
+    db = home.db()
+    first = memories.for_brief(db, home.scope.project_id, house.NOW_MS)[0]
+    db.close()
+    assert first.key == "style.two"
+    home.page.goto("/memories")
+    home.page.keyboard.press("j")
+    home.page.keyboard.press("a")
+    home.page.wait_for_url("**/approve")
 
 
 def test_the_keyboard_goes_through_the_review(home: House) -> None:
