@@ -149,14 +149,14 @@ class Span:
     last_ms: int
     says: str
     failed: int
-    """Tool calls that failed, counted to 100."""
+    """Tool calls that failed, among the first hundred events."""
 
 
 def sessions_between(db: Connection, scope: Scope | None, from_ms: int, until_ms: int, limit: int) -> list[Span]:
     """The sessions that ran at some time between two moments, the latest first."""
     rows = db.execute(
         "select id, started_ms, last_ms, coalesce(title, ''),"
-        " (select count(*) from (select 1 from events e where e.session_id = s.id and e.ok = 0 limit 100))"
+        " (select count(*) from (select ok from events e where e.session_id = s.id limit :head) where ok = 0)"
         " from sessions s where (:every or project_id = :project) and id not in ('gate', :canary) and off = 0"
         " and last_ms >= :from_ms and started_ms < :until_ms order by last_ms desc, id desc limit :limit",
         {
@@ -165,6 +165,7 @@ def sessions_between(db: Connection, scope: Scope | None, from_ms: int, until_ms
             "from_ms": from_ms,
             "until_ms": until_ms,
             "limit": limit,
+            "head": HEAD_EVENTS // 2,
         },
     )
     return [Span(row[0], row[1], row[2], row[3] or row[0], row[4]) for row in rows]

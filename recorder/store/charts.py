@@ -13,7 +13,7 @@ from recorder.store.db import Connection
 DAY_MS = 86_400_000
 REFS = 20_000
 """Of who was shown what, this many of the latest rows are looked at."""
-LAGS = 500
+LAGS = 200
 """Of a day's events in a scope, so many of the latest are looked at."""
 HEAD_EVENTS = 200
 """A brief is shown at the start of a session, or when it goes on: it is looked for among this many first events."""
@@ -89,8 +89,18 @@ def changes(db: Connection, scope: Scope | None, from_ms: int, until_ms: int, li
 
 def lags(db: Connection, scope: Scope | None, from_ms: int, days: int) -> list[list[int]]:
     """Day by day, for how many milliseconds what a hook brought lay in the spool until it was stored; of a busy day a
-    part."""
+    part, and of every project those that came last."""
     found: list[list[int]] = [[] for _ in range(days)]
+    if scope is None:  # a question for every day of every project would be thousands
+        rows = db.execute(
+            "select at_ms, max(received_ms - at_ms, 0) from (select id, at_ms, received_ms, healed from events"
+            " order by id desc limit ?) e where at_ms >= ? and at_ms < ? and healed = 0"
+            " and exists (select 1 from sightings s where s.event_id = e.id and s.source = 'hook')",
+            (REFS // 2, from_ms, from_ms + days * DAY_MS),
+        )
+        for at_ms, lag_ms in rows:
+            found[(at_ms - from_ms) // DAY_MS].append(lag_ms)
+        return found
     for scope_id in _scopes(db, scope):
         for day in range(days):
             start = from_ms + day * DAY_MS

@@ -14,7 +14,7 @@ from recorder.web.pages.shown import day, plain, when
 
 router = APIRouter()
 DAYS = 7
-SESSIONS = 150
+SESSIONS = 60
 CHANGES = 300
 
 
