@@ -68,6 +68,10 @@ ANY_VERSION = "join memories m on m.id = v.memory_id"
 def events_in(only: Only) -> str:
     """The condition on events `e` that the caller may see and wants."""
     parts = [EVENT_IN_SCOPE, *_times(only, "e.at_ms"), *_of_events(only)]
+    if only.file is not None and len(paths.last_part(only.file)) >= TRIGRAM:
+        # Where few hold the name, nothing else is looked at. Evidence does without: for each of its few rows the list
+        # would be made anew.
+        parts.append("e.id in (select rowid from event_trigrams where event_trigrams match :file_part)")
     return " and ".join(parts if not only.memories_alone else [*parts, "false"])
 
 
@@ -101,8 +105,6 @@ def _of_events(only: Only) -> list[str]:
     if only.branch is not None:
         parts.append("coalesce(e.branch, (select branch from sessions where id = e.session_id)) = :branch")
     if only.file is not None:
-        if len(paths.last_part(only.file)) >= TRIGRAM:
-            parts.append("e.id in (select rowid from event_trigrams where event_trigrams match :file_part)")
         parts.append("names_file(e.narrow, e.cwd, :file)")
     return parts
 

@@ -116,3 +116,11 @@ def test_nothing_reaches_into_another_project(home: TestClient, ours: str, known
         answers = [home.get(address.format(id, ours)) for id in (known["other"], "e999999", "nothing")]
         assert {answer.status_code for answer in answers} == {404}, address
         assert len({answer.text.replace(known["other"], "e999999") for answer in answers[:2]}) == 1
+
+
+def test_the_page_of_memories_narrows_as_the_search_does(person: TestClient, ours: str, known: dict[str, str]) -> None:
+    assert person.get("/memories", params={"q": "loom yarn"}).text.count("data-item") >= 2
+    narrowed = person.get("/memories", params={"q": "loom yarn", "tool": "Bash", "failed": "yes", "order": "newest"})
+    assert narrowed.text.count(" data-item") == 1 and "fix.loom" in narrowed.text
+    assert 'name="tool" value="Bash"' in narrowed.text and "checked" in narrowed.text
+    assert person.get("/memories", params={"q": "loom", "since": "soon"}).status_code == 400
