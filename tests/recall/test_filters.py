@@ -225,12 +225,12 @@ def test_pages_of_a_question_go_on_without_repeats(db: store.Connection) -> None
 
 
 def test_a_filter_alone_always_answers_and_a_question_nothing_answers_has_misses_apart(db: store.Connection) -> None:
-    for n, text in enumerate(("the deploy went through", "the linter was upgraded", "the list is sorted by country")):
+    for n, text in enumerate(("the deploy was sorted out", "the linter has sorted its rules", "the list is sorted by country")):
         add_event(db, A, text, session=f"n{n}", branch="main")
     only = Only(branch="main")
     assert len(ask(db, "", only).hits) == 3 and ask(db, "", only).misses == ()
     missed = ask(db, "which authority signs the firmware of the routers sorted in Lisbon?", only)
-    assert missed.hits == () and 0 < len(missed.misses) <= rank.MISSES
+    assert missed.hits == () and 1 < len(missed.misses) <= rank.MISSES
     gone = ask(db, "which authority signs the firmware of the routers sorted in Lisbon?", only, offset=1)
     assert (gone.hits, gone.misses) == ((), ())
 
