@@ -225,7 +225,8 @@ def test_pages_of_a_question_go_on_without_repeats(db: store.Connection) -> None
 
 
 def test_a_filter_alone_always_answers_and_a_question_nothing_answers_has_misses_apart(db: store.Connection) -> None:
-    for n, text in enumerate(("the deploy was sorted out", "the linter has sorted its rules", "the list is sorted by country")):
+    notes = ("the deploy was sorted out", "the linter has sorted its rules", "the list is sorted by country")
+    for n, text in enumerate(notes):
         add_event(db, A, text, session=f"n{n}", branch="main")
     only = Only(branch="main")
     assert len(ask(db, "", only).hits) == 3 and ask(db, "", only).misses == ()
