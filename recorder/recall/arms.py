@@ -53,6 +53,7 @@ def ask(
         if vector is not None and _has_much(db, scope, many_blocks):
             threads = stack.enter_context(ThreadPoolExecutor(max_workers=1))
             beside["words"] = threads.submit(_apart, Path(db.filename), arms["words"])
+        stack.enter_context(store.snapshot(db))
         for name in sorted(arms, key=lambda name: name in beside):
             try:
                 found[name] = beside[name].result() if name in beside else arms[name](db)

@@ -11,6 +11,7 @@ from recorder.recall import arms, features
 from recorder.recall.features import Candidate
 from recorder.recall.question import Question, read
 from recorder.store import beside, search, sessions
+from recorder.store import db as store
 from recorder.store import hits as rows
 from recorder.store.db import Connection
 from recorder.store.only import Only
@@ -54,23 +55,25 @@ def gather(
         raise StoreError(f"no arm of recall can look: {status}. Run `recorder doctor`")
     asked = read(question)
     best = _best_first(found)
-    context, beside_them = _context(db, scope, [row_id for type, row_id in best if type == "event"], now_ms, only)
-    events = rows.of_events(db, scope, beside_them, now_ms=now_ms, only=only)
-    memory_ids = [row_id for type, row_id in best if type == "memory"]
-    memories = rows.of_memories(db, scope, memory_ids, now_ms=now_ms, only=only)
-    known: dict[Key, Hit] = {("event", n): hit for n, hit in sorted(events.items())}
-    known |= {("memory", n): hit for n, hit in sorted(memories.items())}
-    places = sessions.places(db, {n: (hit.session_id, hit.occurred_ms) for n, hit in events.items()})
-    words, alike = _over_best(found.get("words", ())), _alike(db, known, vector, status)
-    named = {(row.type, row.id) for row in found.get("trigram", ())} & known.keys()
-    by_name = search.is_name(question) and bool(named)
-    if by_name:
-        known = {key: hit for key, hit in known.items() if key in named}
-    candidates = [
-        Candidate(hit, words.get(key, 0.0), alike.get(key), *context.get(key, ((), ())), places.get(key[1], 0.5))
-        for key, hit in known.items()
-    ]
-    return Pool(asked, candidates, features.of(asked, candidates, _texts(db, events, candidates)), status, by_name)
+    with store.snapshot(db):
+        context, beside_them = _context(db, scope, [row_id for type, row_id in best if type == "event"], now_ms, only)
+        events = rows.of_events(db, scope, beside_them, now_ms=now_ms, only=only)
+        memory_ids = [row_id for type, row_id in best if type == "memory"]
+        memories = rows.of_memories(db, scope, memory_ids, now_ms=now_ms, only=only)
+        known: dict[Key, Hit] = {("event", n): hit for n, hit in sorted(events.items())}
+        known |= {("memory", n): hit for n, hit in sorted(memories.items())}
+        places = sessions.places(db, {n: (hit.session_id, hit.occurred_ms) for n, hit in events.items()})
+        words, alike = _over_best(found.get("words", ())), _alike(db, known, vector, status)
+        named = {(row.type, row.id) for row in found.get("trigram", ())} & known.keys()
+        by_name = search.is_name(question) and bool(named)
+        if by_name:
+            known = {key: hit for key, hit in known.items() if key in named}
+        candidates = [
+            Candidate(hit, words.get(key, 0.0), alike.get(key), *context.get(key, ((), ())), places.get(key[1], 0.5))
+            for key, hit in known.items()
+        ]
+        texts = _texts(db, events, candidates)
+    return Pool(asked, candidates, features.of(asked, candidates, texts), status, by_name)
 
 
 def _best_first(found: Mapping[str, Sequence[Found]]) -> list[Key]:

@@ -187,6 +187,21 @@ def transaction(db: Connection) -> Iterator[None]:
 
 
 @contextmanager
+def snapshot(db: Connection) -> Iterator[None]:
+    """Everything inside reads the database as it is at one moment. Each statement alone would take its lock and give it
+    back: a search has thirty."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("begin")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")
+
+
+@contextmanager
 def together(db: Connection) -> Iterator[None]:
     """One transaction, the caller's where there is one."""
     if db.in_transaction:
@@ -277,8 +292,9 @@ def version(db: Connection) -> int:
 
 def _migrate(db: Connection) -> None:
     newest = migrations()[-1][0]
+    seen = version(db)
     for number, sql in migrations():
-        if version(db) >= number:
+        if seen >= number:
             continue
         with transaction(db):
             if version(db) < number:

@@ -7,7 +7,7 @@ import pytest
 
 from recorder.errors import StoreError
 from recorder.store import indexes
-from recorder.store.db import Connection, connect, migrations, transaction, version
+from recorder.store.db import Connection, connect, migrations, snapshot, transaction, version
 
 
 def shape(db: Connection) -> dict[str, list[tuple[object, ...]]]:
@@ -61,6 +61,16 @@ def test_opening_waits_for_no_writer_and_writes_nothing(tmp_path: Path) -> None:
     connect(path).close()
     assert log.stat().st_size == before
     assert writer.pragma("auto_vacuum") == 2 and writer.pragma("page_size") == 8192
+
+
+def test_what_reads_together_sees_one_moment_and_holds_nobody_up(tmp_path: Path) -> None:
+    reader, writer = connect(tmp_path / "recorder.db"), connect(tmp_path / "recorder.db")
+    count = "select count(*) from sessions"
+    with snapshot(reader):
+        assert list(reader.execute(count)) == [(0,)]
+        writer.execute("insert into sessions (id, started_ms, last_ms) values ('s', 1, 1)")
+        assert list(reader.execute(count)) == [(0,)]
+    assert list(reader.execute(count)) == [(1,)]
 
 
 def test_what_raises_inside_a_transaction_leaves_nothing(db: Connection) -> None:
