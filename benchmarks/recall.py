@@ -148,7 +148,7 @@ def _known(one: Answer, arm: int, names: Sequence[str]) -> fusion.Asked:
     ids = [set(evidence_ids(candidate.hit)) for candidate in found.candidates]
     return fusion.Asked(
         np.array([[row.get(name, 0.0) for name in names] for row in found.features]),
-        np.array([1.0 if i & gold else 0.5 if i & other else 0.0 for i in ids]),
+        np.array([1.0 if i & (gold | other) else 0.0 for i in ids]),
     )
 
 

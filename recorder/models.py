@@ -338,3 +338,5 @@ class Recall:
     scope: tuple[str, ...] = ()
     misses: tuple[Hit, ...] = ()
     """The nearest of what was found, where none of it is an answer; then there are no hits."""
+    ranked: tuple[Hit, ...] = ()
+    """The page in its order, whether or not it answers: what a ranking is measured by."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from recorder.models import EventKind, Hit
 from recorder.recall.question import Question, agreement, parts
+from recorder.store import search
 
 NAMES = (
     "own",  # share of the question's words it holds, seldom words counting more
@@ -34,18 +35,24 @@ NAMES = (
     "tool_own",  # `own` of a tool call: long, so that it holds many a word by chance
     "looking",  # a call that reads, searches or lists
     "announces",  # says what will be done, and does not say what came of it
+    "concludes",  # says at some length what was found out or done
     "length",
     "says_when",
     "repeats",  # the same words stand in a candidate before it
 )
 
 CHUNK = 300
+_PART = 4
 INSIDE = 4
 """A shorter word stands in the middle of too many."""
 _ANNOUNCED_IN = 200
+"""Shorter, an answer says what comes next; from there on it has room for what came of it."""
 _LABEL = re.compile(r"[^\W\d_][\w ]{0,24}(?=:)")
 _LOOKS = ("read:", "grep:", "glob:", "ls:", "todowrite:", "taskcreate:", "taskupdate:")
 _ANNOUNCES = re.compile(r"(?:let me|let's|now,? (?:let|i)|i'll|i will|perfect|great|good[,.! ]|now,? )")
+_CONCLUDES = re.compile(
+    r"(?:done|all |perfect|fixed|excellent|summary|here's what|found|got it|i see|the (?:issue|problem))"
+)
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _TIME = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|recently|weekend|since|(?:days?|weeks?|months?|years?) ago"
@@ -148,6 +155,19 @@ def of(question: Question, candidates: Sequence[Candidate], texts: Mapping[int, 
     return rows
 
 
+def known(question: Question, candidates: Iterable[Candidate], texts: Mapping[int, str]) -> float:
+    """Share of the question's names that one of the candidates holds, of a path its last part; 1 where it has none."""
+    names = [name for name in question.names if search.pieces(name) == (name,)]
+    lower = [_lower(one.hit, texts) for one in candidates] if names else []
+    found = sum(any(_last_part(name) in text for text in lower) for name in names)
+    return found / len(names) if names else 1.0
+
+
+def _last_part(name: str) -> str:
+    last = re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+    return last if len(last) >= _PART else name
+
+
 def _dated(question: Question, at_ms: int) -> int:
     """The words that a row holds by its date."""
     if not question.date_terms:
@@ -224,8 +244,11 @@ def _wanted(question: Question, one: Candidate, text: str) -> dict[str, float]:
         row["tells_when"] = float(question.when)
     if hit.kind == EventKind.PROMPT:
         row["own_prompt"], row["our_prompt"] = float(question.own), float(question.ours)
-    if hit.kind == EventKind.ASSISTANT and len(text) < _ANNOUNCED_IN and _ANNOUNCES.match(text):
-        row["announces"] = 1.0
+    if hit.kind == EventKind.ASSISTANT:
+        if len(text) < _ANNOUNCED_IN:
+            row["announces"] = float(bool(_ANNOUNCES.match(text)))
+        else:
+            row["concludes"] = float(bool(_CONCLUDES.match(text)))
     return row
 
 

@@ -35,6 +35,10 @@ class Pool:
     arms: Mapping[str, str]
     by_name: bool = False
     """The question is nothing but a name (a path, an identifier, one word), and something holds it as it stands."""
+    unheld: bool = False
+    """The question is nothing but a name, and nothing holds it."""
+    known: float = 1.0
+    """Share of the names in the question that something holds."""
 
     @property
     def by_meaning(self) -> bool:
@@ -73,7 +77,10 @@ def gather(
             for key, hit in known.items()
         ]
         texts = _texts(db, events, candidates)
-    return Pool(asked, candidates, features.of(asked, candidates, texts), status, by_name)
+    told, share = features.of(asked, candidates, texts), features.known(asked, candidates, texts)
+    as_word = len(asked.terms) == 1 and any("own" in row for row in told)
+    unheld = search.is_name(question) and not by_name and share == 0.0 and not as_word
+    return Pool(asked, candidates, told, status, by_name, unheld, share)
 
 
 def _best_first(found: Mapping[str, Sequence[Found]]) -> list[Key]:

@@ -15,7 +15,7 @@ from recorder.store.only import EVERYTHING, Only
 
 SAME_SESSION = 3
 """After this many hits of one session the best of another goes first …"""
-FLOOR = 0.3
+FLOOR = 0.5
 """… if it has this share of the best score."""
 ROOM = 4
 """So many times the hits wanted are looked at: enough that folding and diversity have a choice."""
@@ -23,6 +23,9 @@ HOLDS = 0.5
 """In the order of time, what holds less than this share of the best one's words of the question stays out …"""
 MEANS = 0.75
 """… unless its meaning is among the nearest. In front it would only be new."""
+MEANING = 2.0
+"""What a cosine counts for beside a share of the words, where one row is to speak for there being an answer."""
+AROUND = ("own", "previous", "next", "earlier")
 MISSES = 3
 """So many of the nearest are shown when nothing found is an answer."""
 
@@ -51,10 +54,10 @@ def recall(
     hits = ranked(found, k, offset)
     if not is_answer(found, *weights.answers(found.by_meaning)):
         nearest = hits[:MISSES] if offset == 0 else ()
-        return Recall(hits=(), arms=found.arms, scope=scope.names, misses=nearest)
+        return Recall(hits=(), arms=found.arms, scope=scope.names, misses=nearest, ranked=hits)
     if order is not Order.RELEVANCE:
         hits = by_time(found, order)[offset : offset + k]
-    return Recall(hits=hits, arms=found.arms, scope=scope.names)
+    return Recall(hits=hits, arms=found.arms, scope=scope.names, ranked=hits)
 
 
 def _browsed(db: Connection, scope: Scope, k: int, now_ms: int, only: Only, order: Order, offset: int) -> Recall:
@@ -65,7 +68,7 @@ def _browsed(db: Connection, scope: Scope, k: int, now_ms: int, only: Only, orde
     memories = rows.of_memories(db, scope, of_type["memory"], now_ms=now_ms, only=only)
     known = {("event", n): hit for n, hit in events.items()} | {("memory", n): hit for n, hit in memories.items()}
     hits = tuple(known[row.type, row.id] for row in listed if (row.type, row.id) in known)
-    return Recall(hits=hits, arms={"time": "ok"}, scope=scope.names)
+    return Recall(hits=hits, arms={"time": "ok"}, scope=scope.names, ranked=hits)
 
 
 def ranked(found: pool.Pool, k: int, offset: int = 0) -> tuple[Hit, ...]:
@@ -107,26 +110,22 @@ def scored(found: pool.Pool, weight: Mapping[str, float], most: int) -> list[Hit
 
 def is_answer(found: pool.Pool, bias: float, weight: Mapping[str, float]) -> bool:
     """Whether what was found is likely to hold an answer at all."""
-    if not found.candidates or found.by_name:
-        return bool(found.candidates)
+    if not found.candidates or found.by_name or found.unheld:
+        return bool(found.candidates) and not found.unheld
     return bias + sum(weight[name] * value for name, value in evidence(found).items()) >= 0.0
 
 
 def evidence(found: pool.Pool) -> Mapping[str, float]:
-    """What tells an answer from a chance likeness: how much of the question the best rows cover, and how near their
-    meaning is."""
+    """What tells an answer from a chance likeness: how much of the question the best rows cover, alone and with what
+    stands beside them, how near their meaning is, and whether the names in it are known here."""
     own = sorted((row.get("own", 0.0) for row in found.features), reverse=True)
-    alike = [max(one.cosine or 0.0, 0.0) for one in found.candidates]
-    nearest = sorted(alike, reverse=True)
-    both = (row.get("own", 0.0) * cosine for row, cosine in zip(found.features, alike, strict=True))
-    told = {
-        "own": own[0],
+    pairs = zip(found.features, found.candidates, strict=True)
+    return {
         "own_five": sum(own[:5]) / len(own[:5]),
-        "dense": max(row.get("dense", 0.0) for row in found.features),
+        "around": max(sum(row.get(name, 0.0) for name in AROUND) for row in found.features),
+        "likeness": max(row.get("dense", 0.0) + MEANING * max(one.cosine or 0.0, 0.0) for row, one in pairs),
+        "known": found.known,
     }
-    if found.by_meaning:
-        told |= {"near": nearest[0], "near_five": sum(nearest[:5]) / len(nearest[:5]), "both": max(both)}
-    return told
 
 
 def fold(hits: Sequence[Hit]) -> list[Hit]:

@@ -119,3 +119,26 @@ def test_who_pastes_a_name_gets_what_holds_it_however_little_else_speaks_for_it(
     held = add_event(db, A, "Edit", narrow="src/heron.py heron_port")
     assert ask(db, question).hits[0].id == f"e{held}"
     assert ask(db, "src/stork.py").hits == ()
+
+
+def test_a_name_that_stands_nowhere_is_not_answered_by_what_holds_its_words(db: store.Connection) -> None:
+    add_event(db, A, "the heron folder of src holds the settings in toml", session="s")
+    for unknown in ("src/heron/settings.toml", "heron_settings", "HERON-4711"):
+        answer = ask(db, unknown)
+        assert (unknown, answer.hits) == (unknown, ())
+    held = add_event(db, A, "Read", session="s", narrow="src/heron/settings.toml")
+    assert ids(ask(db, "src/heron/settings.toml")) == [f"e{held}"]
+
+
+def test_a_word_alone_is_answered_by_its_forms(db: store.Connection) -> None:
+    event = add_event(db, A, "we deploy on Fridays", session="s")
+    assert f"e{event}" in ids(ask(db, "deploying"))
+
+
+def test_what_says_what_was_found_goes_before_what_only_speaks_of_it(db: store.Connection) -> None:
+    rest = (
+        " the importer drops the last row of a file when it ends without a line break." + " It is read in blocks." * 8
+    )
+    found = add_event(db, A, "Found it:" + rest, kind=EventKind.ASSISTANT, session="s1", at_ms=NOW_MS - 2 * DAY_MS)
+    add_event(db, A, "Maybe" + rest, kind=EventKind.ASSISTANT, session="s2", at_ms=NOW_MS - DAY_MS)
+    assert ids(ask(db, "why does the importer drop the last row"))[0] == f"e{found}"
