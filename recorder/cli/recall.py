@@ -156,8 +156,11 @@ def _answers(here: Desk, batch: Path, given: Mapping[str, Any]) -> Iterable[dict
             except (ValueError, KeyError, TypeError) as error:
                 raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
             found = ask(here, question, _scope_of_line(here, folder), narrowed)
-            told = fence.fence(found.hits, here.config.recall.max_tokens)
-            yield {"id": name, **shape(found), "tokens": fence.tokens(told)}
+            budget = here.config.recall.max_tokens
+            told = fence.fence(found.hits, budget) if found.hits else fence.fence_rows(found.misses, budget)
+            # Where it abstains the whole ranking stands there too: `abstained` says that none of it was told.
+            ranking = [asdict(hit) for hit in found.ranked]
+            yield {"id": name, **shape(found), "hits": ranking, "tokens": fence.tokens(told)}
 
 
 def _scope_of_line(here: Desk, folder: Path | None) -> Scope:

@@ -149,6 +149,20 @@ def test_a_batch_gives_each_question_one_line_in_the_scope_of_its_project(termin
     assert answers[0]["hits"] and 0 < answers[0]["tokens"] <= 1500
 
 
+def test_a_batch_that_abstains_keeps_its_ranking_and_counts_the_nearest_alone(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    terminal.ok("remember", "project", "how.deploy", "make ship after the tests")
+    question = "which certificate authority signs the firmware of routers in Lisbon after the tests"
+    batch = tmp_path / "questions.jsonl"
+    batch.write_text(json.dumps({"id": 1, "question": question, "project": str(terminal.project)}) + "\n")
+    answer = json.loads(terminal.run("search", "--batch", str(batch)).out)
+    assert answer["abstained"] and answer["misses"]
+    assert answer["hits"][: len(answer["misses"])] == answer["misses"]
+    assert 0 < answer["tokens"] < 300
+    assert terminal.ok("search", question)["hits"] == []
+
+
 def test_an_export_holds_every_event_oldest_first(terminal: Terminal, tmp_path: Path) -> None:
     out = tmp_path / "events.jsonl"
     assert terminal.run("events", "--export", str(out)).code == 0
