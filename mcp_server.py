@@ -195,7 +195,6 @@ class Tools:
             if not query.strip() and only == EVERYTHING and not where and not order:
                 raise ToolError("Give a query, or a filter such as since, file, tool or failed.")
             vector, vector_status = self._vector(call, query)
-            store.read_mapped(call.db)
             answer = rank.recall(
                 call.db,
                 query,

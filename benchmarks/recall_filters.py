@@ -55,7 +55,6 @@ def main() -> None:
             for name, only in dice.sample(list(filters.items()), len(filters)):
                 for how, text, meaning in (("asked", question, vector), ("listed", "", None)):
                     db = store.connect(path)
-                    store.read_mapped(db)
                     begun = time.perf_counter()
                     answer = rank.recall(
                         *(db, text, Scope(SHARES[0])),

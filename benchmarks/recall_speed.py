@@ -174,7 +174,6 @@ class Asker:
     def recall(self, question: str, vector: bytes | None) -> None:
         scope = Scope(self.random.choice(self.scopes))
         db = store.connect(self.path)
-        store.read_mapped(db)
         status = "ok" if vector is not None else "off"
         answer = rank.recall(db, question, scope, k=10, vector=vector, vector_status=status, now_ms=NOW_MS)
         assert answer.arms["words"] == "ok" and (vector is None or answer.arms["vector"] == "ok"), answer.arms
@@ -193,7 +192,6 @@ def drawn(db: store.Connection, count: int, dice: random.Random) -> list[str]:
 def beside(path: Path, scope: str, asked: Sequence[tuple[str, bytes]]) -> list[str]:
     """What numpy needs for the rows of the scope and for all, and FTS5 for the words in all rows."""
     db = store.connect(path)
-    store.read_mapped(db)
     rows = db.execute(
         "select b.vector, s.name = ? from embeddings b join scopes s on s.id = b.scope_id where b.owner = 'event'",
         (scope,),

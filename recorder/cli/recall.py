@@ -17,7 +17,7 @@ from recorder.errors import NotFound, RecorderError
 from recorder.models import Order, Recall, Scope
 from recorder.recall import fence, filters, rank, reading
 from recorder.store import memories
-from recorder.store.db import read_mapped, transaction
+from recorder.store.db import transaction
 from recorder.store.only import EVERYTHING, Only
 
 LIMIT = 100
@@ -116,7 +116,6 @@ def _read(given: Mapping[str, Any]) -> Asked:
 def ask(here: Desk, question: str, scope: Scope, asked: Asked) -> Recall:
     """One recall, with the question's vector if the worker gives it in time."""
     vector, status = embed.of_question(here.db, here.config, question)
-    read_mapped(here.db)
     return rank.recall(
         here.db,
         question,

@@ -72,7 +72,6 @@ def _has_much(db: Connection, scope: Scope, many_blocks: int) -> bool:
 def _apart(path: Path, arm: Arm) -> list[Found]:
     db = store.connect_readonly(path)
     try:
-        store.read_mapped(db)
         return arm(db)
     finally:
         db.close()

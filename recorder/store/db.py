@@ -37,7 +37,6 @@ DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 """The file is no database, or none any more."""
 
 BUSY_TIMEOUT_MS = 10_000
-MAPPED_BYTES = 8 * 1024**3
 WAL_LIMIT_BYTES = 32 * 1024 * 1024
 
 # https://sqlite.org/pragma.html: these take hold before the first table alone. Afterwards `auto_vacuum` would still
@@ -161,15 +160,6 @@ def blank() -> Connection:
     db = apsw.Connection(":memory:")
     _migrate(db)
     return db
-
-
-def read_mapped(db: Connection) -> None:
-    """Let a connection that looks something up and is then closed read the file through mapped memory.
-
-    SQLite's own cache holds 2 MB, and a search reads hundreds: without the copy a search of 100,000 rows takes half as
-    long. What is mapped counts as memory of the process until the connection is closed, so the worker does without.
-    """
-    db.execute(f"pragma mmap_size = {MAPPED_BYTES}").get
 
 
 @contextmanager
