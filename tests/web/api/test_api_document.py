@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import cycle
 
 import pytest
 from fastapi import FastAPI
@@ -45,8 +46,9 @@ def test_every_address_of_the_api_stands_in_the_document_with_its_errors(home: T
 
 
 def test_whatever_the_document_allows_is_answered_and_never_fails_inside(
-    client: TestClient, config: Config, db: Connection
+    client: TestClient, person: TestClient, config: Config, db: Connection
 ) -> None:
+    turn = cycle(((client, bearer(config)), (person, {})))  # what a token is refused at once a person is let do
     schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed (the extra dev has it)")
     hypothesis = pytest.importorskip("hypothesis")
     schema = schemathesis.openapi.from_dict(json.loads(document.FILE.read_text(encoding="utf-8")))
@@ -69,7 +71,8 @@ def test_whatever_the_document_allows_is_answered_and_never_fails_inside(
             request.pop("cookies", None)
             if isinstance(request.get("data"), bytes | str):  # what this client calls content
                 request["content"] = request.pop("data")
-            answer = client.request(**(request | {"headers": {**(request.get("headers") or {}), **bearer(config)}}))
+            asker, who = next(turn)
+            answer = asker.request(**(request | {"headers": {**(request.get("headers") or {}), **who}}))
             assert answer.status_code < 500 or (answer.status_code == 503 and operation.path == "/api/health"), (
                 answer.text
             )
