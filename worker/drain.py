@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from recorder.capture import ingest, spool, wire
+from recorder.capture import ingest, spool, switched, wire
 from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.errors import HookInputError
 from recorder.models import Event, EventKind
-from recorder.store import jobs, sessions
+from recorder.store import jobs
 from recorder.store.db import STORE_TROUBLE, Connection, transaction
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Drain:
 
         Raises: one of STORE_TROUBLE; what was not taken in stays in its place.
         """
-        self._mark_off_sessions(db, now_ms)
+        switched.settle(db, self.config.home, now_ms)
         return sum(self._take(db, batch, now_ms) for batch in _batches(self._due(now_ms)))
 
     def _due(self, now_ms: int) -> list[spool.Dropped]:
@@ -97,15 +97,6 @@ class Drain:
         self.not_before_ms.pop(name, None)
         _count(db, now_ms, bad=1, reasons=[reason], rules=Counter())
         return 1
-
-    def _mark_off_sessions(self, db: Connection, now_ms: int) -> None:
-        folder = self.config.home / "off"
-        if not folder.is_dir():
-            return
-        for marker in sorted(folder.iterdir()):
-            with transaction(db):
-                sessions.switch_off(db, marker.name, now_ms)
-            marker.unlink(missing_ok=True)
 
 
 def _batches(waiting: list[spool.Dropped]) -> Iterator[list[spool.Dropped]]:

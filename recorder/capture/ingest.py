@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from recorder.capture import excerpt, project
+from recorder.capture import excerpt, project, switched
 from recorder.config import Config
 from recorder.models import Event, EventKind, PromptClass, Source
 from recorder.store import denials, events, health, jobs, projects, sessions
@@ -116,6 +116,7 @@ def store(
     what must be committed with the events, such as how far a transcript was read. `run_id` is the backfill's.
     """
     left_out: Counter[str] = Counter()
+    switched.settle(db, config.home, now_ms)
     resolver = _Resolver(db, config, now_ms, batch)
     project_ids = [resolver.project_id(ready.event, ready.cwd) for ready in batch]
     with transaction(db):

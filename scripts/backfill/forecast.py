@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from recorder.capture import ingest, project, reading
+from recorder.capture import ingest, project, reading, switched
 from recorder.capture.transcript import Chunk
 from recorder.config import Config
 from recorder.gate import strings
@@ -94,9 +94,11 @@ class Outlook:
     _first_cwd: dict[str, str | None] = field(default_factory=dict)
     _stored: dict[str, sessions.Session | None] = field(default_factory=dict)
     _paused: list[tuple[str | None, int, int | None]] = field(default_factory=list)
+    _off: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self._known = Known(self.db)
+        self._off = frozenset(switched.waiting(self.config.home))
         if self.db is not None:
             projects.copy(self.db, self._bindings)
             self._paused = sessions.paused(self.db)
@@ -233,7 +235,7 @@ class Outlook:
         """The rule by which an event is not taken in, as ingest has it: its session was off, recording was paused, or
         it was forgotten."""
         stored = self._session(event.session_id)
-        if stored is not None and stored.off:
+        if event.session_id in self._off or (stored is not None and stored.off):
             return "off"
         project_id = self.project_id(event.session_id, event.cwd) if self._paused else None
         for paused_id, from_ms, until_ms in self._paused:

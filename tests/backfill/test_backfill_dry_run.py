@@ -229,6 +229,21 @@ def test_what_will_be_left_out_is_said_before(past: Past) -> None:
     assert past.commit()["events"] == {"new": 0, "seen": 0, "left_out": {"off": 3, "paused": 3}}
 
 
+def test_a_session_that_ran_with_recording_off_stays_out_where_no_worker_has_run_since(past: Past) -> None:
+    past.session(1)
+    past.session(2)
+    note = past.terminal.home / "off" / session_id(1)
+    note.parent.mkdir(parents=True)
+    note.touch()
+    found = past.terminal.ok("backfill")
+    assert (found["events"], found["events_left_out"]) == (3, {"off": 3})
+    assert past.commit()["events"] == {"new": 3, "seen": 0, "left_out": {"off": 3}}
+    assert len(past.keys()) == 3
+    assert not note.exists()  # it stands in the store now
+    past.session(1, turns=2)
+    assert past.commit()["events"]["new"] == 0
+
+
 def test_claude_is_not_let_in(past: Past) -> None:
     past.session(1)
     past.terminal.set("CLAUDECODE", "1")
