@@ -69,8 +69,8 @@ class Conversation:
     keyed: dict[str, str] = field(default_factory=dict)
     """Group of prompts → the prompt id that last named one: a second prompt under one id goes by its uuid."""
     queue: Queue = field(default_factory=Queue)
-    titles: dict[str, str] = field(default_factory=dict)
-    """The last title of each sort: the client writes them again and again."""
+    titled: dict[str, str] = field(default_factory=dict)
+    """The words of the last title of each sort, as a hash: the client writes them again and again."""
     repeats: bool = False
     """Whether a summariser's or a side question's file is still at its copy of the parent's records."""
     summarising: bool = False
@@ -95,7 +95,7 @@ class Conversation:
             prompt_id=state.get("prompt_id"),
             keyed=dict(state.get("keyed", {})),
             queue=Queue.resume(state),
-            titles=dict(state.get("titles", {})),
+            titled=_titled(state),
             repeats=state.get("repeats", bool(agent_id and agent_id.startswith(_REPEATING_AGENTS))),
             summarising=state.get("summarising", False),
             warm=list(state.get("warm", [])),
@@ -111,7 +111,7 @@ class Conversation:
             "prompt_id": self.prompt_id,
             "keyed": self.keyed,
             **self.queue.state(),
-            "titles": self.titles,
+            "titled": self.titled,
             "repeats": self.repeats,
             "summarising": self.summarising,
             "warm": self.warm[-_WARM_KEPT:],
@@ -190,6 +190,11 @@ def milliseconds(timestamp: object) -> int | None:
     except (ValueError, OverflowError):
         return None
     return round(seconds * 1000) if seconds > 0 else None
+
+
+def _titled(state: Mapping[str, Any]) -> dict[str, str]:
+    """Titles out of a state; an earlier version kept them in clear."""
+    return {sort: keys.words(text) for sort, text in state.get("titles", {}).items()} | state.get("titled", {})
 
 
 def _only_text(record: Record) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from recorder.capture import ingest, transcript
 from recorder.config import Config
 from recorder.models import Event, PromptClass, Source
-from recorder.store import denials, events, sessions
+from recorder.store import denials, events, retold, sessions
 from recorder.store.db import Connection, transaction
 
 EDGE_BYTES = 4096
@@ -168,8 +168,9 @@ def keep(reader: Reader, pieces: Sequence[tuple[Path, Piece]], session_id: str |
     """Store pieces of files in one commit, and with them how far each file was read."""
 
     def note() -> None:
+        sought = retold.standing(reader.db)
         for path, piece in pieces:
-            place = piece.place
+            place = replace(piece.place, cursor=transcript.without_forgotten(piece.place.cursor, sought))
             reading = sessions.Reading(
                 str(path),
                 session_id or str(place.cursor.state.get("session_id") or path.stem),

@@ -166,9 +166,10 @@ def _title(field: str) -> Callable[[Conversation, Record], Taken]:
         text, sort = record.text(field), str(record.fields.get("type"))
         if text is None:
             return _other(conversation, record) if _rest(record, "type") else "empty"
-        if conversation.titles.get(sort) == text:
+        words = keys.words(text)
+        if conversation.titled.get(sort) == words:
             return "title_again"
-        conversation.titles[sort] = text
+        conversation.titled[sort] = words
         body = {"text": text, "type": sort}
         if leaf := record.text("leafUuid"):
             body["leaf_uuid"] = leaf

@@ -19,6 +19,7 @@ from recorder.capture.conversation import Conversation, Record
 from recorder.counted import many
 from recorder.errors import TranscriptError
 from recorder.models import Event, EventKind, Source
+from recorder.store import retold
 
 LIMIT_BYTES = 4 * 1024 * 1024
 LONGEST_LINE = 256 * 1024 * 1024
@@ -26,7 +27,7 @@ LONGEST_LINE = 256 * 1024 * 1024
 _BLANK = " \t\r\n\x00"
 _RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid|sessionId|isSidechain|logicalParentUuid)":')
 _NOT_WHOLE = object()
-_TOLD_APART_BY = frozenset({"session_id", "cwd", "prompt_id", "keyed", "warm", "absorbed", "awaited"})
+_TOLD_APART_BY = frozenset({"session_id", "cwd", "prompt_id", "keyed", "titled", "warm", "absorbed", "awaited"})
 """Of a conversation's state: ids, hashes, and the folder, which names the project."""
 _RECORD_MARKS = frozenset({"uuid", "sessionId", "leafUuid", "messageId"})
 
@@ -58,8 +59,8 @@ class Chunk:
 
 
 def redacted(cursor: Cursor, redact: Callable[[Event], Event]) -> Cursor:
-    """The cursor as it may be stored: what waits in the client's queue was typed by a person, titles tell of it, and a
-    branch is a name that a person gave. What things are told apart by stays as it is."""
+    """The cursor as it may be stored: what waits in the client's queue was typed by a person, and a branch is a
+    name that a person gave. What things are told apart by stays as it is."""
     shown = {name: value for name, value in cursor.state.items() if name not in _TOLD_APART_BY}
     waiting = shown.get("queue", [])
     if waiting:
@@ -68,6 +69,21 @@ def redacted(cursor: Cursor, redact: Callable[[Event], Event]) -> Cursor:
     if waiting:
         clean["queue"] = [[text, *rest] for text, (_, *rest) in zip(clean["queue"], waiting, strict=True)]
     return Cursor(cursor.offset, {**cursor.state, **clean})
+
+
+def without_forgotten(cursor: Cursor, sought: retold.Retold | None) -> Cursor:
+    """The cursor as it may be stored where words were forgotten: neither the branch nor what waits in the client's
+    queue holds them, unless it was typed since."""
+    if sought is None:
+        return cursor
+    state = dict(cursor.state)
+    if isinstance(branch := state.get("branch"), str) and sought.in_text(branch):
+        state["branch"] = None
+    state["queue"] = [
+        [sought.blanked(text) if any(at_ms <= since for since in sought.since(text)) else text, at_ms, *rest]
+        for text, at_ms, *rest in state.get("queue", ())
+    ]
+    return Cursor(cursor.offset, state)
 
 
 def read(

@@ -94,9 +94,13 @@ def blanked(db: Connection, batch: Sequence[Event], now_ms: int | None = None) -
         return {}
     found = {}
     for event in batch:
+        # Nobody types the branch with a prompt.
+        branch = None if event.branch is not None and sought.in_text(event.branch) else event.branch
         times = sought.since("\n".join(retold.strings(event.body)))
         if times and not _typed_since(event, times, now_ms):
-            found[event.key] = replace(event, body=sought.blanked(event.body))
+            found[event.key] = replace(event, body=sought.blanked(event.body), branch=branch)
+        elif branch != event.branch:
+            found[event.key] = replace(event, branch=branch)
     return found
 
 
