@@ -41,6 +41,7 @@ K = 20
 LOST = 0.045
 """How many of the answerable the rule may turn away where it is fitted."""
 ARMS = ("hybrid", "words alone")
+TOLD = {"as ranked": True, "abstention counts as nothing": False}
 Line = dict[str, Any]
 
 
@@ -111,7 +112,7 @@ def shipped(arm: int) -> Rule:
 
 
 def ranks(answers: Sequence[Answer], arm: int, rule: Rule, *, misses: bool) -> list[Line]:
-    """Lines for score.py. With `misses`, what is shown apart when recall abstains stands in the ranking too."""
+    """Lines for score.py. With `misses` the ranking stands there where recall abstains too, as in a line of a batch."""
     out = []
     for one in answers:
         found = one.pools[arm]
@@ -131,7 +132,7 @@ def fit(sets: Sequence[Sequence[Answer]], abstain: tuple[Sequence[Answer], Seque
     rows = [np.array([[line[name] for name in evidence] for line in part]) for part in told]
     bias, answer = fusion.answering(rows[0], rows[1], lost=LOST)
     return (
-        dict(zip(names, map(float, fitted), strict=True)),
+        dict(zip(names, map(float, fitted), strict=True)) | {"memory": weights.MEMORY},
         bias,
         dict(zip(evidence, map(float, answer), strict=True)),
     )
@@ -316,23 +317,24 @@ def report(
     floor = scorer.floor(given.transcripts if name == "coding" else transcripts, questions)
     tables = {"floor": scorer.table(questions, floor)}
     for arm, arm_name in enumerate(ARMS):
-        tables[f"shipped weights, {arm_name}"] = scorer.table(asked, ranks(mine, arm, shipped(arm), misses=False))
+        for told, misses in TOLD.items():
+            ranked = ranks(mine, arm, shipped(arm), misses=misses)
+            tables[f"shipped weights, {arm_name}, {told}"] = scorer.table(asked, ranked)
     if name == "coding" and given.seeds:
         tuning = [one for one in answers["locomo"] if _tuned_on(one.asked)]
         for arm, arm_name in enumerate(ARMS):
-            for misses in (False, True):
+            for told, misses in TOLD.items():
                 per_seed = [
                     scorer.table(asked, halves(mine[: len(questions)], foreign, tuning, seed, arm, misses))
                     for seed in given.seeds
                 ]
-                told = "misses counted as hits" if misses else "abstention counts as nothing"
                 tables[f"untuned halves, {arm_name}, {told}"] = mean(per_seed)
     if name == "locomo":
         for told, inside in (("tuned on", True), ("not tuned on", False)):
             part = [one for one in mine if _tuned_on(one.asked) == inside]
             for arm, arm_name in enumerate(ARMS):
                 tables[f"{told}, {arm_name}"] = scorer.table(
-                    [one.asked for one in part], ranks(part, arm, shipped(arm), misses=False)
+                    [one.asked for one in part], ranks(part, arm, shipped(arm), misses=True)
                 )
             ids = {one.asked["id"] for one in part}
             tables[f"{told}, floor"] = scorer.table(
@@ -345,7 +347,7 @@ def report(
     print("\n" + by_category({k: v for k, v in tables.items() if not k.startswith(("tuned", "not"))}))
     if given.ranks:
         given.ranks.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(line) + "\n" for line in ranks(mine, 0, shipped(0), misses=False))
+        text = "".join(json.dumps(line) + "\n" for line in ranks(mine, 0, shipped(0), misses=True))
         (given.ranks / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
 

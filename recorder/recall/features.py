@@ -20,7 +20,6 @@ NAMES = (
     "next",
     "earlier",  # … and the one before that
     "answers",  # words of the question in the row before, where that is a question
-    "named",  # share of the question's paths, identifiers and codes it holds
     "inside",  # words of the question that stand in the middle of its words
     "speaker",  # its label ("Ann: …", "Bash: …") is in the question
     "session",  # how well its session's best rows cover the question
@@ -139,8 +138,6 @@ def of(question: Question, candidates: Sequence[Candidate], texts: Mapping[int, 
         row["words"] = one.words
         if one.cosine is not None and high > low:
             row["near"] = (one.cosine - low) / (high - low)
-        if question.names:
-            row["named"] = sum(name in text for name in question.names) / len(question.names)
         row["inside"] = shares.of(inside & ~words)
         # What stands outside of all sessions, such as a memory somebody wrote, is not worse for it.
         row["session"] = sessions.get(one.hit.session_id, 1.0)
