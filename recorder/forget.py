@@ -178,7 +178,8 @@ def less_export(content: bytes, words: Words, addresses: Collection[tuple[str, s
 
 
 def _overwrite(path: Path, words: Words) -> None:
-    content = _content(path).lower()
+    raw = _content(path)
+    content = raw.lower()
     with path.open("r+b") as file:
         for spelled in words.spelled:
             start = content.find(spelled)
@@ -186,3 +187,7 @@ def _overwrite(path: Path, words: Words) -> None:
                 file.seek(start)
                 file.write(b"x" * len(spelled))
                 start = content.find(spelled, start + 1)
+        text = raw.decode("utf-8", "surrogateescape")
+        for begin, end in words.spans(text):
+            file.seek(len(text[:begin].encode("utf-8", "surrogateescape")))
+            file.write(b"x" * len(text[begin:end].encode("utf-8", "surrogateescape")))

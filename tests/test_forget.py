@@ -621,3 +621,76 @@ def test_a_record_that_dates_itself_ahead_of_our_clock_lifts_nothing(
         said = given(project, key="other.key", event=event, quote=VALUE, explicit=True, occurred_ms=at_ms)
         done[name] = gate.propose(db, said, writer(project, Channel.USER_SAID, T0 + 400)).action
     assert done == {"seen before": "refused", "ahead": "refused", "typed since": "created"}
+
+
+MARKED = {
+    "backticks": "Hint: the vault word is `obelisk-ninetythree`",
+    "bold": "Hint: the **vault** word is __obelisk__-ninetythree",
+    "italic": "Hint: _the vault word is obelisk-ninetythree_.",
+    "curly quotes": "Hint: the “vault word” is ‘obelisk-ninetythree’",
+    "look-alikes": "Hint: the vаult wоrd is оbelisk-ninеtythree",
+    "zero width": "Hint: the vau\u200blt word is obe\u200dlisk-ninety\u00adthree",
+    "another case": "Hint: THE VAULT WORD IS OBELISK-NINETYTHREE",
+    "white space": "Hint: the vault\n\tword  is obelisk - ninetythree",
+    "low lines": "Hint: the_vault_word_is_obelisk_ninetythree",
+    "full width": "Hint: the vault word is ｏｂｅｌｉｓｋ-ninetythree",
+}
+
+
+@pytest.mark.parametrize("marks", MARKED)
+def test_what_says_it_in_other_marks_goes_too_and_the_preview_counts_it(
+    db: Connection, config: Config, project: str, marks: str
+) -> None:
+    said = MARKED[marks]
+    reply = event_of(stop(session="s1", prompt_id="p1", last_assistant_message=f"Noted. {said}"), at_ms=T0 + 5)
+    alone = event_of(stop(session="s4", prompt_id="p4", last_assistant_message=said), at_ms=T0 + 6)
+    take(db, config, [reply, alone], now_ms=T0 + 6)
+    gate.propose(db, given(project, said, key="a.hint", event=2, quote="word"), writer(project))
+    gate.propose(db, given(project, said, key="fact.twin", event=2, quote="word"), writer(project, Channel.AGENT))
+    assert [one["kind"] for one in findings.listing(db, None)] == ["conflict"]
+    (config.spool / "new" / "1.json").write_text(json.dumps(prompt(said, session="s9")))
+    config.logs_dir.mkdir()
+    (config.logs_dir / "worker.log").write_text(f"before {said} after\n")
+    planned = gate.plan(db, f"project.{project}", KEY, writer(project))
+    assert {name: gate.reached(planned)[name] for name in ("memories", "events")} == {"memories": 2, "events": 3}
+
+    assert everywhere(db, config, project) == "done"
+
+    assert recalled(db, project) == [TWIN_VALUE]
+    assert findings.listing(db, None) == []
+    assert list((config.spool / "new").iterdir()) == []
+    done = erase.get(db, 1)
+    assert done is not None and not [line for line in done.unreached if "database" in line]
+    assert traces(config.home, [part.encode() for part in said.split() if len(part) > 9]) == []
+
+
+def test_a_mark_inside_a_word_hides_a_value_no_better(db: Connection, config: Config, project: str) -> None:
+    told = given(project, "the vault word is obe**lisk**-ninety`three`", key="a.hint", event=2, quote="word")
+    gate.propose(db, told, writer(project))
+    everywhere(db, config, project)
+    assert recalled(db, project) == [TWIN_VALUE]
+    assert gate.propose(db, told, writer(project, Channel.AGENT, T0 + 200)).reason.startswith("forgotten")
+
+
+def test_what_is_taken_for_the_same_is_refused_afterwards_and_the_other_way_round(
+    db: Connection, config: Config, project: str
+) -> None:
+    everywhere(db, config, project)
+    for said in MARKED.values():
+        told = given(project, said, key="a.hint", event=2, quote="word")
+        assert gate.propose(db, told, writer(project, Channel.AGENT, T0 + 200)).reason.startswith("forgotten"), said
+
+
+@pytest.mark.parametrize("value", ["main", "-----------  main  -----------"])
+def test_a_value_of_one_short_word_takes_nothing_else_with_it(
+    db: Connection, config: Config, project: str, value: str
+) -> None:
+    gate.propose(db, given(project, value, key="branch.name", event=2, quote="word"), writer(project))
+    told = given(project, "the main tower has `main` doors", key="a.tower", event=1, quote="word")
+    gate.propose(db, told, writer(project))
+    take(db, config, [event_of(prompt("main is where we merge", session="s6", prompt_id="p6"))], now_ms=T0 + 6)
+    everywhere(db, config, project, key="branch.name")
+    assert list(db.execute("select id from events order by id")) == [(1,), (3,)], "the source alone is gone"
+    assert "the main tower has `main` doors" in recalled(db, project, "main tower")
+    again = given(project, "the main tower has two doors", key="b.tower", event=1, quote="word")
+    assert gate.propose(db, again, writer(project, Channel.AGENT, T0 + 200)).action == "created"

@@ -29,6 +29,8 @@ def deny(db: Connection, what: str, texts: Sequence[str], *, actor: str, reason:
 def deny_value(db: Connection, value: str, *, actor: str, reason: str | None, now_ms: int) -> None:
     """Never take the value in again, in whatever form, alone or inside another text."""
     deny(db, "value", sorted({canonical(value), shape(value)}), actor=actor, reason=reason, now_ms=now_ms)
+    if not retold.is_telling(value):
+        return
     key_id, secret = digests.newest(db, PURPOSE, now_ms)
     db.executemany(
         "insert into deny_rules (what, digest, created_ms, actor, reason) values (?, ?, ?, ?, ?)"

@@ -1,4 +1,4 @@
-"""Where a text stands: the events, versions and rows that hold it word for word."""
+"""Where a text stands: the events, versions and rows that say it, in whatever marks and letters."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recorder.canonical import canonical, shape
 from recorder.models import Event
 from recorder.store import events as stored
+from recorder.store import retold
 from recorder.store.db import Connection
+from recorder.store.retold import Retold
 
 LEAST = 12
 """Characters from which on a text is looked for everywhere: a shorter one (`8080`) stands in much that is not it."""
+SIGNS_AROUND = 64
+"""Marks around a text that is one of them as a whole, beside twice its length."""
+_ASCII = bytes(range(128))
 EVENTS_A_LOOK = 5_000
 BYTES_A_LOOK = 8 * 1024 * 1024
 
@@ -26,27 +32,69 @@ class Words:
     """As they were given, and on one line."""
     spelled: tuple[bytes, ...] = ()
     """As they stand in a file, in small letters: as they are, and as JSON spells them with and without escapes."""
+    told: Retold | None = None
+    """What finds them by their words, whatever the marks: the same that refuses them afterwards."""
+    rarest: frozenset[bytes] = frozenset()
+    """A file whose letters are of ASCII and that holds none of these words tells none of them."""
+    forms: frozenset[str] = frozenset()
+    """What they say, as whole texts."""
+    longest: int = 0
 
     def in_text(self, text: str) -> bool:
-        """Whether a text holds one of them, whatever the case and the white space."""
-        return any(words in _folded(text) for words in map(_folded, self.plain))
+        """Whether a text says one of them, whatever the case, the white space, the marks and what letters look like."""
+        folded = _folded(text)
+        if any(words in folded for words in map(_folded, self.plain)):
+            return True
+        return (self.told is not None and self.told.in_text(text)) or self._is_one(text)
 
     def in_bytes(self, raw: bytes) -> bool:
-        """Whether the content of a file holds one of them, whatever the case of its ASCII letters."""
+        """The same of the content of a file, or of JSON."""
+        small = raw.lower()
+        if any(words in small for words in self.spelled):
+            return True
+        if self.told is None or not self._may_tell(small):
+            return False
+        texts = _texts_in(raw.decode("utf-8", "replace"))
+        return self.told.in_text("\n".join(texts)) or any(map(self._is_one, texts))
+
+    def as_spelled(self, raw: bytes) -> bool:
+        """Whether bytes of whatever kind hold one of them in the letters it was given in."""
         small = raw.lower()
         return any(words in small for words in self.spelled)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """(start, end) of every place where the words stand in a text."""
+        return [(start, end) for start, end, _ in self.told.spans(text)] if self.told is not None else []
+
+    def _may_tell(self, small: bytes) -> bool:
+        """False where it is plain at a glance that none is told: to look closely takes ten times as long."""
+        # A mark may stand inside a word (`pur**ple**`), where the text as a whole is one of them.
+        plain = small.replace(b"`", b"").replace(b"**", b"")
+        if any(word in plain for word in self.rarest) or b"\\u" in small:
+            return True
+        return not small.isascii() and retold.beyond_ascii(small.translate(None, _ASCII).decode("utf-8", "replace"))
+
+    def _is_one(self, text: str) -> bool:
+        if not LEAST <= len(text) <= self.longest:
+            return False
+        return canonical(text) in self.forms or shape(text) in self.forms
 
 
 def words(texts: Iterable[str]) -> Words:
     """The texts that are long enough to be looked for; one that holds another is found by that."""
-    forms = {form for text in texts for form in (text.strip(), " ".join(text.split())) if len(form) >= LEAST}
+    given = list(texts)
+    forms = {form for text in given for form in (text.strip(), " ".join(text.split())) if len(form) >= LEAST}
     least = [one for one in sorted(forms, key=len) if not any(other in one for other in forms if other != one)]
     spelled: dict[bytes, None] = {}
     for one in least:
         spelled[_raw(one)] = None
         spelled[_raw(json.dumps(one, ensure_ascii=False)[1:-1])] = None
         spelled[_raw(json.dumps(one)[1:-1])] = None
-    return Words(tuple(least), tuple(spelled))
+    telling = [one for one in forms if retold.is_telling(one)]
+    rarest = {word.encode() for one in telling for word in retold.rarest(one) if word.isascii()}
+    whole = {form for one in forms for form in (canonical(one), shape(one)) if len(form) >= LEAST}
+    longest = 2 * max(map(len, forms), default=0) + SIGNS_AROUND if forms else 0
+    return Words(tuple(least), tuple(spelled), retold.of_texts(telling), frozenset(rarest), frozenset(whole), longest)
 
 
 def events(
@@ -54,7 +102,7 @@ def events(
 ) -> list[int]:
     """The events that hold one of the texts, whatever the case; in the excerpt whatever the white space too.
 
-    It reads every event, without a lock: 100,000 of them take 1 to 3 s. With `newest` only so many are read, beside as
+    It reads every event, without a lock: 100,000 of them take 2 to 5 s. With `newest` only so many are read, beside as
     many that the index of words names.
     """
     if not sought.plain:
@@ -114,7 +162,7 @@ def saying(
     return [
         (version_id, memory_id, bool(current))
         for version_id, memory_id, current, value, key, tags, source in rows
-        if sought.in_text(f"{value}\n{key}\n{tags}\n{source}") or same_value(value)
+        if sought.in_text(f"{key}\n{value}\n{tags}\n{source}") or same_value(value) or sought.in_text(value)
     ]
 
 
@@ -132,12 +180,12 @@ def standing_on(db: Connection, event_ids: Sequence[int]) -> list[tuple[int, int
 
 
 def in_file(path: str, sought: Words) -> bool:
-    """Whether a file holds one of the texts somewhere, read a few megabytes at a time."""
+    """Whether a file holds one of the texts somewhere as it was spelled, read a few megabytes at a time."""
     overlap = max((len(one) for one in sought.spelled), default=0)
     with open(path, "rb") as file:
         before = b""
         while piece := file.read(BYTES_A_LOOK):
-            if sought.in_bytes(before + piece):
+            if sought.as_spelled(before + piece):
                 return True
             before = piece[-overlap:]
     return False
@@ -169,13 +217,20 @@ def _in_excerpts(db: Connection, sought: Words, after_id: int, newest: int | Non
 
 def _holds(sought: Words, row: Sequence[Any]) -> bool:
     _, excerpt, narrow, body, codec = row
-    small = f"{excerpt}\n{narrow}".lower()
-    if any(one.lower() in small for one in sought.plain):
+    if sought.in_bytes(f"{excerpt}\n{narrow}".encode("utf-8", "replace")):
         return True
     try:
         return sought.in_bytes(stored.unpacked(body, codec, excerpt))
     except zlib.error:  # a damaged row is not read by anybody else either
         return False
+
+
+def _texts_in(text: str) -> list[str]:
+    """The strings of JSON; else the text itself."""
+    try:
+        return retold.strings(json.loads(text))
+    except (ValueError, RecursionError):
+        return [text]
 
 
 def _folded(text: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hmac
 import json
 import re
+import secrets
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -30,6 +31,10 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSEEN = "\u00ad\u200b-\u200f\u2060\ufe00-\ufe0f\ufeff"
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
 _WORD = re.compile(f"[{_UNSPACED}]|(?:[^\\W{_UNSPACED}]|[{_UNSEEN}])+")
+_LETTER = re.compile(f"[\\w{_UNSEEN}]")
+# A low line is a letter to a program and a mark to a reader (`_so_`, `so_it_is`): a text is looked at both ways.
+_ASCII_PART = re.compile(r"[^\W_]+", re.ASCII)
+_PART = re.compile(f"[{_UNSPACED}]|(?:[^\\W_{_UNSPACED}]|[{_UNSEEN}])+")
 
 Rule = tuple[int, int, str, int]
 """Words of the value, place of the longest one, digest, when it was forgotten."""
@@ -39,13 +44,51 @@ def spelled(secret: bytes, value: str) -> list[tuple[str, str]]:
     """(what, hex digest) by which a value is known inside a text: `words:<how many>:<place of the longest>:<its
     mark>`."""
     found: dict[tuple[str, str], None] = {}
-    for form in (canonical(value), value):
-        words = [_plain(word) for word in _pattern(form).findall(form)]
-        if words and len(words) <= MOST_WORDS:
-            longest = max(range(len(words)), key=lambda at: len(words[at]))
-            what = f"{WHAT}:{len(words)}:{longest}:{_mark(_seed(secret), words[longest])}"
-            found[what, _digest(secret, words)] = None
+    for words in _ways(value):
+        longest = _longest(words)
+        what = f"{WHAT}:{len(words)}:{longest}:{_mark(_seed(secret), words[longest])}"
+        found[what, _digest(secret, words)] = None
     return list(found)
+
+
+def of_texts(texts: Iterable[str]) -> Retold | None:
+    """What looks for texts that are at hand just as it does for those of which digests alone are kept; None where none
+    is long enough to be looked for."""
+    secret = secrets.token_bytes(32)
+    told = {one for text in texts if is_telling(text) for one in spelled(secret, text)}
+    return _built([(secret, what, f"0:{digest}", 0) for what, digest in sorted(told)]) if told else None
+
+
+def rarest(value: str) -> set[str]:
+    """Of each way to read a value, its longest word: a text with ASCII letters that holds none of them says it
+    nowhere."""
+    return {words[_longest(words)] for words in _ways(value)}
+
+
+def beyond_ascii(text: str) -> bool:
+    """Whether of the signs beyond ASCII one is a letter, which may look like another, or one that nobody sees."""
+    return _LETTER.search(text) is not None
+
+
+def is_telling(value: str) -> bool:
+    """Whether a value has enough letters to be looked for inside other texts: marks are not looked at."""
+    enough = any(sum(map(len, words)) + len(words) - 1 >= LEAST for words in _ways(value))
+    return enough and len(canonical(value)) >= LEAST
+
+
+def _ways(value: str) -> list[list[str]]:
+    """The words of a value, in each way to read it."""
+    found = []
+    for form in (canonical(value), value):
+        for pattern in _patterns(form):
+            words = [_plain(word) for word in pattern.findall(form)]
+            if words and len(words) <= MOST_WORDS and words not in found:
+                found.append(words)
+    return found
+
+
+def _longest(words: Sequence[str]) -> int:
+    return max(range(len(words)), key=lambda at: len(words[at]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +147,11 @@ class _Key:
     def spans(self, text: str) -> Iterator[tuple[int, int, int]]:
         if len(text) < LEAST or not self._may_hold(text):
             return
-        pattern = _pattern(text)
-        places = [found.span() for found in pattern.finditer(text)]
-        words = [_plain(text[start:end]) for start, end in places]
-        for at_ms, start, end in self._found(words):
-            yield places[start][0], places[end - 1][1], at_ms
+        for pattern in _patterns(text):
+            places = [found.span() for found in pattern.finditer(text)]
+            words = [_plain(text[start:end]) for start, end in places]
+            for at_ms, start, end in self._found(words):
+                yield places[start][0], places[end - 1][1], at_ms
 
     def _may_hold(self, text: str) -> bool:
         """Whether one is there, told by looking closely around the few words that may be its longest one."""
@@ -122,16 +165,17 @@ class _Key:
             for _ in range(parts.count(part)):
                 at = parts.index(part, at + 1)
                 near = " ".join(parts[max(0, at - around) : at + around + 1])
-                words = [_plain(word) for word in _pattern(near).findall(near)]
-                if any(True for _ in self._found(words)):
-                    return True
+                for pattern in _patterns(near):
+                    if any(True for _ in self._found([_plain(word) for word in pattern.findall(near)])):
+                        return True
         return False
 
     def _marked(self, part: str) -> list[Rule]:
         """The rules whose longest word may be in a part of a text."""
         found: list[Rule] = []
-        for word in _pattern(part).findall(part):
-            found += self.rules.get(_mark(self.seed, _plain(word)), ())
+        for pattern in _patterns(part):
+            for word in pattern.findall(part):
+                found += self.rules.get(_mark(self.seed, _plain(word)), ())
         if not found:
             if len(self.safe) >= KNOWN_PARTS:
                 self.safe.clear()
@@ -161,6 +205,10 @@ def standing(db: Connection) -> Retold | None:
 
 @lru_cache(maxsize=4)
 def _made(rows: tuple[tuple[bytes, str, str, int], ...]) -> Retold:
+    return _built(rows)
+
+
+def _built(rows: Sequence[tuple[bytes, str, str, int]]) -> Retold:
     by_secret: dict[bytes, dict[int, list[Rule]]] = {}
     for secret, what, digest, at_ms in rows:
         _, count, before, mark = what.split(":")
@@ -190,8 +238,11 @@ def _collect(value: Any, found: list[str]) -> None:
         _collect(dict(value), found)
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return _ASCII_WORD if text.isascii() else _WORD
+def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
+    """What finds its words: low lines as letters first, then as marks."""
+    ascii_only = text.isascii()
+    as_letter = _ASCII_WORD if ascii_only else _WORD
+    return (as_letter, _ASCII_PART if ascii_only else _PART) if "_" in text else (as_letter,)
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
