@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from recorder.models import Channel, Evidence, MemoryKind, Origin, PromptClass, 
 from recorder.recall import rank
 from recorder.store import memories
 from recorder.store.db import Connection
+from recorder.store.only import Only
 from tests.makers import T0, event_of, project_folder, prompt, take
 
 SAID = "We deploy with helm from the main branch"
@@ -51,9 +53,8 @@ def given(project: str, value: str = SAID, *, event: int = 1, key: str = "decisi
 
 
 def recalled(db: Connection, project: str, *, now_ms: int = T0 + 5000, **when: int) -> dict[str, str | None]:
-    found = rank.recall(
-        db, "deploy helm terraform", Scope(project), k=10, vector=None, vector_status="off", now_ms=now_ms, **when
-    )
+    asked: Any = {"k": 10, "vector": None, "vector_status": "off", "now_ms": now_ms, "only": Only(**when)}
+    found = rank.recall(db, "deploy helm terraform", Scope(project), **asked)
     return {hit.text: hit.trust for hit in found.hits if hit.type == "memory"}
 
 

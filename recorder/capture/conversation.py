@@ -194,7 +194,8 @@ def milliseconds(timestamp: object) -> int | None:
 
 def _titled(state: Mapping[str, Any]) -> dict[str, str]:
     """Titles out of a state; an earlier version kept them in clear."""
-    return {sort: keys.words(text) for sort, text in state.get("titles", {}).items()} | state.get("titled", {})
+    told: dict[str, str] = state.get("titled", {})
+    return {sort: keys.words(text) for sort, text in state.get("titles", {}).items()} | told
 
 
 def _only_text(record: Record) -> str | None:
