@@ -162,6 +162,17 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class HookTime:
+    """How long one of our hooks took, as Claude Code wrote it down."""
+
+    id: int
+    """Of the place it stands at."""
+    at_ms: int
+    hook: str
+    took_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredEvent:
     """An event as read back from the store."""
 

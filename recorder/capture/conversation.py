@@ -11,7 +11,7 @@ from typing import Any
 
 from recorder.capture import keys
 from recorder.capture.queued import Queue
-from recorder.models import Event, EventKind, Source
+from recorder.models import Event, EventKind, HookTime, Source
 
 SIDECHAIN = "sidechain"
 """The agent of records that clients before 2.0.28 wrote into the parent's file without naming one."""
@@ -76,6 +76,8 @@ class Conversation:
     summarising: bool = False
     warm: list[str] = field(default_factory=list)
     """Records of an agent that the client started with `Warmup`, the last ones."""
+    hook_times: list[HookTime] = field(default_factory=list)
+    """Of this read alone: what it said of how long our hooks took."""
 
     @classmethod
     def resume(

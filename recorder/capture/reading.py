@@ -11,8 +11,8 @@ from pathlib import Path
 
 from recorder.capture import ingest, transcript
 from recorder.config import Config
-from recorder.models import Event, PromptClass, Source
-from recorder.store import denials, events, retold, sessions
+from recorder.models import Event, HookTime, PromptClass, Source
+from recorder.store import denials, events, hook_times, retold, sessions
 from recorder.store.db import Connection, transaction
 
 EDGE_BYTES = 4096
@@ -67,6 +67,7 @@ class Piece:
     taken_in: int
     left_out: Counter[str]
     problems: list[str]
+    hook_times: list[HookTime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,7 @@ def prepare(
         taken_in=chunk.taken,
         left_out=chunk.skipped,
         problems=chunk.problems,
+        hook_times=chunk.hook_times,
     )
 
 
@@ -182,6 +184,7 @@ def keep(reader: Reader, pieces: Sequence[tuple[Path, Piece]], session_id: str |
                 reader.run_id,
             )
             sessions.keep_reading(reader.db, reading, reader.now_ms)
+            hook_times.keep(reader.db, piece.hook_times)
             calls = list(place.calls.values())
             forgotten = denials.forgotten(reader.db, calls)
             blank = denials.blanked(reader.db, calls)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recorder.capture import calls, keys, prompts, wording
+from recorder.capture import calls, hook_times, keys, prompts, wording
 from recorder.capture.conversation import Conversation, Record
 from recorder.models import Event, EventKind, PromptClass
 
@@ -131,6 +131,7 @@ def _system(conversation: Conversation, record: Record) -> Taken:
     subtype = record.text("subtype") or ""
     content = record.text("content") or ""
     if rule := LEFT_OUT_SYSTEM.get(subtype):
+        _timed(conversation, record)
         return rule
     if subtype == "local_command":
         if wording.class_of(content) is not PromptClass.SLASH:
@@ -151,10 +152,18 @@ def _attachment(conversation: Conversation, record: Record) -> Taken:
     if sort == "queued_command":
         return _one(prompts.of_attachment(conversation, record, attachment))
     if sort.startswith(("hook_", "async_hook")):  # our own brief among it
+        _timed(conversation, record)
         return "hook_output"
     if sort in LEFT_OUT_ATTACHMENTS:
         return "attachment"
     return [conversation.event(record, EventKind.OTHER, attachment)]
+
+
+def _timed(conversation: Conversation, record: Record) -> None:
+    """Keep how long our own hooks took, of a record that is left out."""
+    if conversation.at_ms:
+        place = record.text("uuid") or record.ref
+        conversation.hook_times += hook_times.of_record(record.fields, place, conversation.at_ms)
 
 
 def _queue(conversation: Conversation, record: Record) -> Taken:

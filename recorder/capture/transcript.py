@@ -18,7 +18,7 @@ from recorder.capture import lenient, persisted, prompts, records
 from recorder.capture.conversation import Conversation, Record
 from recorder.counted import many
 from recorder.errors import TranscriptError
-from recorder.models import Event, EventKind, Source
+from recorder.models import Event, EventKind, HookTime, Source
 from recorder.store import retold
 
 LIMIT_BYTES = 4 * 1024 * 1024
@@ -56,6 +56,7 @@ class Chunk:
     lines: int = 0
     seen: int = 0
     taken: int = 0
+    hook_times: list[HookTime] = field(default_factory=list)
 
 
 def redacted(cursor: Cursor, redact: Callable[[Event], Event]) -> Cursor:
@@ -163,6 +164,7 @@ def _read(
         problems.append(f"{path}: not whole records: {many(torn.count, 'piece')}, the first at byte {torn.first}")
     chunk.events = _timed(chunk.events, conversation, status.st_mtime_ns // 1_000_000)
     chunk.cursor = Cursor(offset, conversation.state())
+    chunk.hook_times = conversation.hook_times
     return chunk
 
 

@@ -43,6 +43,7 @@ TREATED: Mapping[str, str] = {
     "files": "path row, action word",
     "findings": "kind word, project_id word, proposal finding, state word, disposition word, reason finding, pair word",
     "forgets": "state word, actor mark, reason null, reached word, unreached json, subject word, events_left word",
+    "hook_times": "hook word",
     "jobs": "kind word, subject row, state word, outcome null, error null",
     "keys": "purpose word, secret word",
     "memories": "namespace kept, key memory, project_id word, home_project_id word, deleted_by kept, state word",

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from recorder.counted import many
 from recorder.models import MemoryKind, Trust
 from recorder.recall import fence
-from recorder.store import browse, charts
+from recorder.store import browse, charts, hook_times
 from recorder.web.pages import frame, plot
 from recorder.web.pages import range as ranges
 from recorder.web.pages.frame import Frame
@@ -36,6 +36,7 @@ def plots(request: Request) -> Response:
                 *(_grown(page, by, days) for by in ("kind", "trust")),
                 _recalled(page, days),
                 _briefed(page),
+                _took(page, days),
                 _lag(page, days),
                 _waited(page, days),
             ],
@@ -71,12 +72,23 @@ def _recalled(page: Frame, days: Days) -> Plot:
     return plot.bars("Use of recall per day", says, days.labels, series)
 
 
+def _took(page: Frame, days: Days) -> Plot:
+    found: list[list[int]] = [[] for _ in days.every]
+    for at_ms, took_ms in hook_times.between(page.db, days.from_ms, days.until_ms, charts.REFS):
+        found[ranges.day_of(at_ms) - days.first].append(took_ms)
+    says = (
+        "milliseconds our hooks took by the clock of Claude Code, of every project: half of them, and all but one in"
+        " twenty. It writes them down of hooks that spoke, and of those at the end of a turn; no hook keeps a time of"
+        f" its own. {many(sum(map(len, found)), 'hook')} in these days"
+    )
+    return plot.lines("Hook latency per day", says, days.labels, _halves(found))
+
+
 def _lag(page: Frame, days: Days) -> Plot:
     found = charts.lags(page.db, page.scope, days.from_ms, days.count)
     says = (
         "milliseconds from a hook's file in the spool to its row in the store: half of them, and all but one in twenty;"
-        f" of at most {charts.LAGS} events a day. How long the hook itself takes, no hook keeps: `benchmarks/hooks.py`"
-        " measures it"
+        f" of at most {charts.LAGS} events a day"
     )
     return plot.lines("Capture lag per day", says, days.labels, _halves(found))
 

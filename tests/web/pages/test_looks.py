@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from recorder import gate
-from recorder.models import Channel, EventKind
+from recorder.models import Channel, EventKind, HookTime
+from recorder.store import hook_times
 from recorder.store.db import transaction
 from tests.makers import T0, bash, event_of, take
 from tests.memory_samples import add_event, add_memory
@@ -193,12 +194,13 @@ def test_the_charts_say_how_long_capture_and_the_queue_took(home: House) -> None
     (first,) = next(iter(db.execute("select min(at_ms) from events where kind = 'prompt'")))
     with transaction(db):
         db.execute("update events set received_ms = at_ms + 40")
+        hook_times.keep(db, [HookTime(1, first, "capture.sh", 7)])
         db.execute("update jobs set state = 'done', due_ms = ?, finished_ms = ?", (first, first + 1_500))
     db.close()
     page = home.page
     day = datetime.fromtimestamp(first / 1000, UTC).strftime("%Y-%m-%d")
     page.goto(f"/charts?days=7&end={day}")
-    for name, took in (("Capture lag per day", "40"), ("Queue age per day", "1,500")):
+    for name, took in (("Capture lag per day", "40"), ("Queue age per day", "1,500"), ("Hook latency per day", "7")):
         plot = page.locator("section").filter(has=page.get_by_role("heading", name=name))
         plot.get_by_text("The numbers").click()
         assert plot.locator("tbody tr").last.locator("td").all_inner_texts() == [day[5:], took, took]
