@@ -4,7 +4,7 @@ Fitted by `python -m benchmarks.recall --fit` (a softmax over each question's ca
 24 coding sessions and on three LoCoMo conversations, each set counting the same; every answer that a label accepts
 counts. What becomes of recall@1, @5, @10 and nDCG@10 (coding, where each half was fitted without its transcripts, 4
 splits) and of recall@10 and nDCG@10 (the two LoCoMo conversations nothing was fitted on) without a feature, all others
-fitted anew:
+fitted on from what they were:
 
 | without | coding | LoCoMo | without | coding | LoCoMo |
 |---|---|---|---|---|---|
