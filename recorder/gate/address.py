@@ -13,6 +13,8 @@ from recorder.store import memories, projects
 from recorder.store.db import Connection
 
 LONGEST = 200
+LONGEST_NAMESPACE = 240
+"""Claude Code cuts a project's name at 200 signs and puts a hash behind it (2.1.197); ours go around that."""
 JOINER = "\u200d"
 """Unseen too, but signs are made of several with it."""
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -43,8 +45,10 @@ def check(db: Connection, namespace: str, key: str, writer: Writer) -> None:
             raise GateRefused("scope", f"there is no namespace '{namespace}' here")
     elif row not in scope.names:
         raise GateRefused("scope", f"there is no namespace '{namespace}' here")
-    if len(namespace) > LONGEST:
-        raise GateRefused("namespace", f"a namespace of {len(namespace)} characters is too long: at most {LONGEST}")
+    if len(namespace) > LONGEST_NAMESPACE:
+        raise GateRefused(
+            "namespace", f"a namespace of {len(namespace)} characters is too long: at most {LONGEST_NAMESPACE}"
+        )
     if not is_key(key):
         raise GateRefused(
             "key",
