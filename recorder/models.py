@@ -265,6 +265,8 @@ class Proposal:
     expires_ms: int | None = None
     explicit: bool = False
     """The words are an outright rule ("always", "never", "remember", "I prefer") and not a passing remark."""
+    parts: tuple[str, ...] = ()
+    """What the value was put together from, what is said first; none where somebody wrote it as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,24 +33,32 @@ class Block:
         text = "\n".join(self.lines).strip("\n")
         return f"{' › '.join(self.path)}\n{text}" if self.path else text
 
+    @property
+    def said(self) -> str:
+        """The end of the value: without the headings, and without the mark of a bullet."""
+        text = "\n".join(self.lines).strip("\n")
+        bullet = _BULLET.match(text) if self.bullet else None
+        return text[bullet.start(1) :] if bullet else text
 
-def entries(text: str, files: Collection[str]) -> list[tuple[str, str]]:
-    """(name, value) of everything that stands in no file of its own. `files`: the names of those there are.
+
+def entries(text: str, files: Collection[str]) -> list[tuple[str, str, str]]:
+    """(name, value, what it says without headings) of everything that stands in no file of its own. `files`: the names
+    of those there are.
 
     Names are the first words, numbered where they repeat; what is said twice in one place is there once.
     """
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for block in _blocks(text):
         if _points_at_files(block, files):
             continue
-        value = block.value
+        value = block.value, block.said
         stem = name = f"MEMORY#{_slug(block.lines)}"
         number = 1
         while found.get(name, value) != value:
             number += 1
             name = f"{stem}-{number}"
         found[name] = value
-    return list(found.items())
+    return [(name, value, said) for name, (value, said) in found.items()]
 
 
 def lines_beyond(text: str) -> int:

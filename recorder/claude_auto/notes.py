@@ -20,6 +20,11 @@ KINDS = {
     "reference": MemoryKind.PROCEDURAL,
 }
 LONGEST_NAME = 180
+TELLING = 24
+"""Characters from which on a description says something of its own: a shorter one (`testing`) stands anywhere."""
+
+# Headings that a text begins with.
+_ABOVE = re.compile(r"\A(?:#{1,6}[ \t]+[^\n]*\n\s*)+")
 
 # What the client names a session by (2.1.197); anything else there may be a secret.
 _SESSION = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -33,6 +38,9 @@ class Entry:
     """Its key: the file's name, `<name>#2` for what did not fit, `MEMORY#…` for what stands in the index."""
     value: str
     kind: MemoryKind
+    parts: tuple[str, ...] = ()
+    """What the value was put together from, as it stands in the file, what is said first; none where it stands there
+    itself."""
 
     @property
     def hash(self) -> str:
@@ -44,15 +52,24 @@ def of_file(name: str, text: str, others: Collection[str]) -> list[Entry]:
     """The entries of a file `name`, of its text, beside the files `others`."""
     fields, body = matter.split(text)
     if name == "MEMORY":
-        asked = [(one, value, MemoryKind.SEMANTIC) for one, value in index.entries(body, others)]
+        asked = [(one, value, said, "", MemoryKind.SEMANTIC) for one, value, said in index.entries(body, others)]
     else:
         kind = KINDS.get((fields.get("type") or fields.get("metadata.type") or "").lower(), MemoryKind.SEMANTIC)
-        asked = [(name, _value(fields.get("description", ""), body), kind)]
+        about, said = fields.get("description", "").strip(), body.strip()
+        asked = [(name, _value(about, said), _ABOVE.sub("", said) or said or about, about, kind)]
     return [
-        Entry(_name(one, number), part, kind)
-        for one, value, kind in asked
-        for number, part in enumerate(_parts(value), 1)
+        Entry(_name(one, number), piece, kind, _from(piece, value, said, about) if number == 1 else ())
+        for one, value, said, about, kind in asked
+        for number, piece in enumerate(_pieces(value), 1)
     ]
+
+
+def _from(piece: str, value: str, said: str, about: str) -> tuple[str, ...]:
+    """What the first piece of a value was put together from: its end is what is said, and that may be `about`
+    something."""
+    told = piece[len(value) - len(said) :].strip()
+    found = [one for one in (told, about if len(about) >= TELLING else "") if one]
+    return () if found == [piece] else tuple(dict.fromkeys(found))
 
 
 def origin(text: str) -> tuple[str | None, int | None]:
@@ -69,7 +86,6 @@ def origin(text: str) -> tuple[str | None, int | None]:
 
 
 def _value(description: str, body: str) -> str:
-    body, description = body.strip(), description.strip()
     if _folded(description) in _folded(body):
         return body
     return f"{description}\n\n{body}".strip()
@@ -87,13 +103,13 @@ def _name(name: str, number: int) -> str:
     return plain if number == 1 else f"{plain}#{number}"
 
 
-def _parts(value: str) -> list[str]:
-    """The value in parts the gate takes: cut before a heading, else between paragraphs, else lines, else anywhere."""
-    parts = []
+def _pieces(value: str) -> list[str]:
+    """The value in pieces the gate takes: cut before a heading, else between paragraphs, else lines, else anywhere."""
+    pieces = []
     rest = value.strip()
     while len(rest) > VALUE_LIMIT:
         head = rest[: VALUE_LIMIT + 1]
         cut = next((at for mark in ("\n#", "\n\n", "\n", " ") if (at := head.rfind(mark)) > VALUE_LIMIT // 4), 0)
-        parts.append(rest[: cut or VALUE_LIMIT].rstrip())
+        pieces.append(rest[: cut or VALUE_LIMIT].rstrip())
         rest = rest[cut or VALUE_LIMIT :].lstrip()
-    return [*parts, rest] if rest else parts
+    return [*pieces, rest] if rest else pieces

@@ -152,6 +152,7 @@ class Pen:
                 tags=TAGS,
                 importance=IMPORTANCE,
                 occurred_ms=at_ms,
+                parts=asked.parts,
             ),
             self._writer(project_id),
         )

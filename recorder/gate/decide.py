@@ -314,7 +314,7 @@ def supersede(
         if proposal.valid_from_ms is None and proposal.valid_from_precision is None:
             proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
         if writer.is_person and current.trust is not Trust.REJECTED:
-            tombs.lay(db, current, current.value, writer, "corrected", None)
+            tombs.lay(db, current, current.value, writer, "corrected", None, instead=proposal.value)
     return _version(db, current.id, proposal, writer, trust, cited, action, why)
 
 
@@ -440,7 +440,8 @@ def statement(db: Connection, proposal: Proposal, writer: Writer, session_id: st
         session_id=session,
         at_ms=writer.now_ms,
         source=Source.GATE,
-        body={"text": said, "channel": writer.channel.value, "actor": writer.actor},
+        body={"text": said, "channel": writer.channel.value, "actor": writer.actor}
+        | ({"parts": list(proposal.parts)} if proposal.parts else {}),
         ref=key,
     )
     project_id = writer.scope.project_id
@@ -450,7 +451,8 @@ def statement(db: Connection, proposal: Proposal, writer: Writer, session_id: st
 
 def redacted(proposal: Proposal, writer: Writer) -> Proposal:
     """The proposal without secrets, its numbers within their bounds."""
-    value, key, *tags = writer.redact([proposal.value, proposal.key, *proposal.tags[:20]])
+    value, key, *rest = writer.redact([proposal.value, proposal.key, *proposal.tags[:20], *proposal.parts])
+    tags, parts = rest[: len(proposal.tags[:20])], rest[len(proposal.tags[:20]) :]
     if not address.is_key(proposal.key):
         key = proposal.key  # refused as it is, and not mended into another one
     return replace(
@@ -458,6 +460,7 @@ def redacted(proposal: Proposal, writer: Writer) -> Proposal:
         value=value,
         key=key,
         tags=tuple(tag[:60] for tag in tags if tag.strip()),
+        parts=tuple(parts),
         importance=min(1.0, max(0.0, proposal.importance)),
         confidence=min(1.0, max(0.0, proposal.confidence)),
     )

@@ -12,7 +12,7 @@ from recorder.gate.drawn import drawn_from
 from recorder.gate.writer import Writer, address_of, only_a_person
 from recorder.models import EventKind, Memory
 from recorder.recall import fence
-from recorder.store import erase, events, holding, memories
+from recorder.store import erase, events, holding, memories, statements
 from recorder.store.db import Connection
 from recorder.store.holding import Words
 
@@ -169,8 +169,10 @@ def reached(planned: Plan) -> dict[str, int]:
 
 
 def _said(db: Connection, memory_id: int) -> tuple[list[str], list[int], list[str]]:
-    """(values of all versions, events they stand on, quotes) of a memory."""
+    """(values of all versions and what they were put together from, events they stand on, quotes) of a memory."""
     values, quotes = memories.ever_said(db, memory_id)
+    parts = [part for told in statements.parts(db, memories.versions(db, memory_id)) for part in told]
+    values = list(dict.fromkeys((*values, *parts)))
     return values, sorted({event_id for event_id, _ in quotes}), [quote for _, quote in quotes]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recorder.canonical import worded
+from recorder.canonical import canonical, worded
 from recorder.errors import GateRefused
 from recorder.gate.address import home_scope
 from recorder.gate.writer import Writer, audited
 from recorder.models import Channel, EventKind, Memory, PromptClass, Proposal, StoredEvent
-from recorder.store import denials, events, tombstones
+from recorder.store import denials, events, statements, tombstones
 from recorder.store.db import Connection
 
 LEFT_OUT = "[left out]"
@@ -27,12 +27,13 @@ def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[Stor
     scopes = scopes_of(db, proposal.namespace, writer)
     if not writer.is_person:
         check_words(db, scopes, (proposal.key, *proposal.tags))
-    denied = denials.of_value(db, proposal.value)
-    standing = [
-        one
-        for one in tombstones.matching(db, scopes, proposal.key, proposal.value)
-        if not (stands and one.cause == tombstones.DELETED)
-    ]
+    denied = [at_ms for text in (proposal.value, *proposal.parts) for at_ms in denials.of_value(db, text)]
+    found = {
+        one.id: one
+        for text in (proposal.value, *proposal.parts)
+        for one in tombstones.matching(db, scopes, proposal.key, text)
+    }
+    standing = [one for one in found.values() if not (stands and one.cause == tombstones.DELETED)]
     for since_ms in denied:
         if not _says_it_again(writer, proposal, cited, since_ms):
             raise GateRefused("forgotten", "a person had this forgotten: only a person brings it back")
@@ -72,20 +73,32 @@ def fit(db: Connection, writer: Writer, why: str | None) -> str | None:
     return LEFT_OUT if said else why
 
 
-def lay(db: Connection, memory: Memory, value: str, writer: Writer, cause: str, why: str | None) -> None:
-    """Refuse a value of the memory from now on."""
-    tombstones.lay(
-        db,
-        scope=home_scope(memory),
-        key=memory.key,
-        value=value,
-        cause=cause,
-        memory_id=memory.id,
-        actor=writer.actor,
-        channel=writer.channel.value,
-        reason=why,
-        now_ms=writer.now_ms,
-    )
+def lay(
+    db: Connection, memory: Memory, value: str, writer: Writer, cause: str, why: str | None, *, instead: str = ""
+) -> None:
+    """Refuse a value of the memory from now on, and what it says in whatever it was put together with, but for what
+    stands in the value that a person put in its place."""
+    for text in (value, *(one for one in dressed(db, memory, value) if canonical(one) not in canonical(instead))):
+        tombstones.lay(
+            db,
+            scope=home_scope(memory),
+            key=memory.key,
+            value=text,
+            cause=cause,
+            memory_id=memory.id,
+            actor=writer.actor,
+            channel=writer.channel.value,
+            reason=why,
+            now_ms=writer.now_ms,
+        )
+
+
+def dressed(db: Connection, memory: Memory, value: str) -> list[str]:
+    """What the memory says without what it was put together with, where it says this value; nothing where it was
+    written as it is."""
+    if value != memory.value:
+        return []
+    return [parts[0] for parts in statements.parts(db, [memory.version_id]) if parts[0] != value]
 
 
 def scopes_of(db: Connection, namespace: str, writer: Writer) -> tuple[str, ...]:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from recorder.models import Event
 from recorder.store import events, sessions
 from recorder.store.db import Connection
 
 SESSION = "gate"
 """The session of what was said outside of one."""
+
+
+def parts(db: Connection, version_ids: Sequence[int]) -> list[list[str]]:
+    """What the values of versions were put together from, what is said first, of each statement that tells."""
+    rows = db.execute(
+        "select distinct x.event_id from json_each(?) j join memory_evidence x on x.version_id = j.value"
+        " join events e on e.id = x.event_id where e.kind = 'statement' order by 1",
+        (json.dumps(list(version_ids)),),
+    )
+    told = [one.body.get("parts") for one in events.get(db, [row[0] for row in rows])]
+    return [[str(part) for part in one] for one in told if isinstance(one, list) and one]
 
 
 def keep(db: Connection, event: Event, *, project_id: str | None, scope_id: int | None) -> int:
