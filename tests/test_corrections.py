@@ -284,7 +284,8 @@ def test_what_a_person_deleted_comes_back_under_no_other_key_by_itself(db: Conne
     again = given(project, key=key, namespace=f"{space}.x")
     assert gate.propose(db, again, writer(project, Channel.OBSERVED, T0 + 50)).action == "created"
     gate.delete(db, space, "decision.deploy", writer(project, now_ms=T0 + 60))
-    assert gate.propose(db, again, writer(project, Channel.AGENT, T0 + 70)).action == "unchanged", "it stands there"
+    refused = gate.propose(db, again, writer(project, Channel.AGENT, T0 + 70))
+    assert refused.action == "refused", "what says the same there was hidden with it"
     ruled = given(project, key="typed", explicit=True, occurred_ms=T0 + 80)
     assert gate.propose(db, ruled, writer(project, Channel.USER_SAID, T0 + 80)).action == "created"
 

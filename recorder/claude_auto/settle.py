@@ -11,6 +11,7 @@ from recorder.claude_auto.folders import Folder
 from recorder.claude_auto.naming import Names
 from recorder.claude_auto.owner import Owners
 from recorder.claude_auto.report import Report
+from recorder.errors import GateRefused
 from recorder.models import Channel, Memory, Origin, Proposal, Scope
 from recorder.store import claude_files, memories
 from recorder.store.db import Connection, transaction
@@ -120,10 +121,15 @@ class Pen:
         return gate.Writer(Channel.CLAUDE_AUTO, ACTOR, Scope(project_id), self.now_ms, redact=self.redact)
 
     def _restored(self, memory: Memory | None) -> bool:
-        """Whether the memory was hidden because its file was gone, and is shown again."""
+        """Whether the memory was hidden because its file was gone, and is shown again: not where a person rejected
+        meanwhile what it says."""
         if memory is None or memories.deleted_by(self.db, memory.id) != Channel.CLAUDE_AUTO:
             return False
-        gate.restore(self.db, memory.namespace, memory.key, self._writer(memory.project_id), reason="claude-auto:back")
+        writer = self._writer(memory.project_id)
+        try:
+            gate.restore(self.db, memory.namespace, memory.key, writer, reason="claude-auto:back")
+        except GateRefused:
+            return False
         return True
 
     def _tell(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from recorder.canonical import canonical
-from recorder.gate import alike
+from recorder.gate import alike, tombs
 from recorder.gate.decide import renewed
+from recorder.gate.hiding import a_persons
 from recorder.gate.standing import STANDING, allows
 from recorder.gate.writer import Writer, address_of, audited, note
 from recorder.models import Channel, Memory, MemoryKind, Scope, Trust
@@ -125,7 +126,7 @@ def _dispute(db: Connection, one: Memory, other: Memory, writer: Writer) -> None
     highest = max(ranks.values())
     for memory in (one, other):
         lower = ranks[memory.id] < highest or ranks[one.id] == ranks[other.id]
-        if lower and allows("disputed", memory) and not _a_persons(db, memory):
+        if lower and allows("disputed", memory) and not a_persons(db, memory):
             rival = other if memory is one else one
             renewed(db, memory, writer, Trust.DISPUTED, "disputed", f"contradicts {address_of(rival)}")
 
@@ -134,12 +135,6 @@ def _rank(db: Connection, memory: Memory) -> tuple[bool, int]:
     """Trust before standing: what somebody proposed puts nothing in doubt that is verified."""
     stood = undisputed(db, memory)
     return stood.trust is Trust.VERIFIED, STANDING[memories.channel_of(db, stood.version_id)]
-
-
-def _a_persons(db: Connection, memory: Memory) -> bool:
-    """Whether a person pinned it, or said that it is so: by hand, or typed as a rule."""
-    said = memories.channel_of(db, memory.version_id) in (Channel.PERSON, Channel.USER_SAID)
-    return memory.pinned or (said and memory.trust is Trust.VERIFIED)
 
 
 def undisputed(db: Connection, memory: Memory) -> Memory:
@@ -156,10 +151,10 @@ def undisputed(db: Connection, memory: Memory) -> Memory:
 
 
 def release(db: Connection, memory: Memory, writer: Writer, why: str | None) -> Memory:
-    """Give a disputed memory the trust it had before, unless it contradicts something else too; inside a
-    transaction."""
+    """Give a disputed memory the trust it had before, unless it contradicts something else too or was refused
+    meanwhile; inside a transaction."""
     others = [one for one in findings.about(db, memory.id) if one["kind"] == alike.CONTRADICTION]
-    if others or not allows("settled", memory):
+    if others or not allows("settled", memory) or tombs.against(db, memory):
         return memory
     before = undisputed(db, memory)
     trust = before.trust if before.trust is Trust.VERIFIED else Trust.CANDIDATE

@@ -10,6 +10,7 @@ from recorder import dates
 from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused
 from recorder.gate import address, tombs
+from recorder.gate.hiding import release_same, taken_back
 from recorder.gate.standing import NEVER_A_PREFERENCE, SESSIONS_TO_VERIFY, STANDING
 from recorder.gate.writer import Outcome, Writer, address_of, audited, changed, note
 from recorder.models import (
@@ -27,7 +28,7 @@ from recorder.models import (
     StoredEvent,
     Trust,
 )
-from recorder.store import events, findings, memories, statements
+from recorder.store import events, findings, memories, statements, tombstones
 from recorder.store.db import Connection, attempt, transaction
 
 VALUE_LIMIT = 8_000
@@ -109,7 +110,7 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     if current is not None and current.deleted and not free and not writer.is_person and same:
         _refuse_hidden(db, current, proposal, writer, trust)
     stands = same and current is not None and not current.deleted
-    lifted = tombs.pass_by(db, proposal, writer, cited, stands=stands)
+    lifted = _passed(db, proposal, writer, cited, stands=stands)
     if current is None:
         return replace(_create(db, proposal, writer, trust, cited), also=lifted)
     if free:
@@ -133,6 +134,21 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
             db, current, proposal, writer, "something of higher standing, or said later, stands under this key"
         )
     return supersede(db, current, proposal, writer, trust, cited)
+
+
+def _passed(db: Connection, proposal: Proposal, writer: Writer, cited: list[StoredEvent], *, stands: bool) -> int:
+    """Let the proposal pass what was refused; how many a person's word lifted, and what had been hidden with them.
+
+    Raises: GateRefused.
+    """
+    scopes = tombs.scopes_of(db, proposal.namespace, writer)
+    texts = (proposal.value, *proposal.parts)
+    refusing = [one for text in texts for one in tombstones.matching(db, scopes, proposal.key, text)]
+    lifted = tombs.pass_by(db, proposal, writer, cited, stands=stands)
+    if not lifted:
+        return 0
+    numbers = [one.memory_id for one in refusing]
+    return lifted + sum(len(release_same(db, numbers, text, writer, None).shown) for text in texts)
 
 
 def check_interval(proposal: Proposal) -> None:
@@ -305,6 +321,7 @@ def supersede(
     Where a person puts another value in its place, nothing automatic brings the old one back.
     """
     other = canonical(current.value) != canonical(proposal.value)
+    told = ""
     if other:
         said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
         from_ms = proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
@@ -314,8 +331,9 @@ def supersede(
         if proposal.valid_from_ms is None and proposal.valid_from_precision is None:
             proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
         if writer.is_person and current.trust is not Trust.REJECTED:
-            tombs.lay(db, current, current.value, writer, "corrected", None, instead=proposal.value)
-    return _version(db, current.id, proposal, writer, trust, cited, action, why)
+            told = taken_back(db, current, writer, "corrected", None, instead=proposal.value)
+    outcome = _version(db, current.id, proposal, writer, trust, cited, action, why)
+    return replace(outcome, reason=told) if told else outcome
 
 
 def renewed(

@@ -31,3 +31,10 @@ def drawn_from(db: Connection, source_id: int) -> list[Memory]:
                 found[from_id] = memory
                 edge.append(from_id)
     return [found[memory_id] for memory_id in sorted(found)]
+
+
+def sources(db: Connection, memory: Memory) -> list[Memory]:
+    """What a memory was drawn from itself, by links that count."""
+    there = memories.channel_of(db, memory.version_id)
+    linked = relations.of(db, memory.id, DERIVED)
+    return memories.get(db, [to_id for to_id, maker in linked if not outranks(memory, there, maker)])

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from recorder.canonical import canonical
 from recorder.errors import NotFound
 from recorder.gate import tombs
+from recorder.gate.hiding import hidden
 from recorder.gate.reach import Plan, plan, plan_events, reached, renewed
 from recorder.gate.standing import allows
-from recorder.gate.verbs import hidden
 from recorder.gate.writer import Writer, address_of, audited, changed, cleaned, only_a_person
 from recorder.models import State, StoredEvent
 from recorder.store import denials, erase, events, holding, memories, texts

@@ -33,6 +33,11 @@ def saying_the_same(db: Connection, at: Memory, value: str) -> list[Memory]:
     ]
 
 
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two values are one, in whatever form."""
+    return bool({canonical(one), shape(one)} & {canonical(other), shape(other)})
+
+
 def _bare(value: str) -> str:
     """The letters and digits alone, look-alikes made one; nothing of what may stand in another order."""
     if value.lstrip()[:1] in ("{", "["):

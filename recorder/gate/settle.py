@@ -10,8 +10,9 @@ from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import alike, conflicts, labels, tombs
 from recorder.gate.decide import decide, redacted, statement
+from recorder.gate.hiding import hidden, suppress_same
 from recorder.gate.standing import allows
-from recorder.gate.verbs import hidden, let_go, rejected, suppress_same
+from recorder.gate.verbs import let_go, rejected
 from recorder.gate.writer import Outcome, Writer, cleaned, note, only_a_person
 from recorder.models import Evidence, Memory, MemoryKind, Origin, Proposal, State, Trust
 from recorder.store import events, findings, memories

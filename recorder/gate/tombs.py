@@ -8,9 +8,10 @@ from recorder.canonical import canonical, worded
 from recorder.errors import GateRefused
 from recorder.gate.address import home_scope
 from recorder.gate.writer import Writer, audited
-from recorder.models import Channel, EventKind, Memory, PromptClass, Proposal, StoredEvent
+from recorder.models import Channel, EventKind, Memory, PromptClass, Proposal, StoredEvent, Trust
 from recorder.store import denials, events, statements, tombstones
 from recorder.store.db import Connection
+from recorder.store.tombstones import Tombstone
 
 LEFT_OUT = "[left out]"
 """In the place of a reason that says what was rejected or forgotten."""
@@ -50,6 +51,52 @@ def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[Stor
     if standing or denied:
         audited(db, writer, "lifted", f"{proposal.namespace}/{proposal.key}", proposal.value, "said again")
     return len(standing) + len(denied)
+
+
+def pass_again(db: Connection, memory: Memory, writer: Writer) -> None:
+    """Let a hidden memory pass what was refused meanwhile, so that it may be shown again. A person's word lifts that
+    they deleted the same elsewhere; what they said is not so is lifted by that verb alone.
+
+    Raises: GateRefused.
+    """
+    if memory.trust is Trust.REJECTED:  # it is told to nobody all the same
+        return
+    if is_forgotten(db, memory):
+        raise GateRefused("forgotten", "a person had this forgotten: say it again where it is to stand")
+    standing = against(db, memory)
+    if any(one.cause != tombstones.DELETED for one in standing):
+        where = f"{memory.namespace} {memory.key}"
+        raise GateRefused("tombstone", f"a person said since that this is not so: they lift that first (lift {where})")
+    if not writer.is_person:
+        if standing:
+            raise GateRefused("deleted", "a person deleted what says this: only a person brings it back")
+        check_words(db, _told_in(db, memory), (memory.key, *memory.tags))
+    for one in standing:
+        tombstones.lift(db, one.id, writer.actor, writer.now_ms)
+
+
+def against(db: Connection, memory: Memory) -> list[Tombstone]:
+    """What refuses the value of a memory, wherever the memory would be told, the oldest first."""
+    scopes = _told_in(db, memory)
+    found = {
+        one.id: one
+        for text in (memory.value, *dressed(db, memory, memory.value))
+        for one in tombstones.matching(db, scopes, memory.key, text)
+    }
+    return [found[number] for number in sorted(found)]
+
+
+def is_forgotten(db: Connection, memory: Memory) -> bool:
+    """Whether what a memory says was forgotten."""
+    return any(denials.of_value(db, text) for text in (memory.value, *dressed(db, memory, memory.value)))
+
+
+def _told_in(db: Connection, memory: Memory) -> tuple[str, ...]:
+    """The scopes a memory is told in."""
+    home = home_scope(memory)
+    everywhere = home == "user" and memory.home_project_id is None and memory.trust is not Trust.VERIFIED
+    more = (memory.home_project_id,) if memory.home_project_id else tombstones.scopes(db) if everywhere else ()
+    return tuple(dict.fromkeys(("user", home, memory.namespace, *more)))
 
 
 def check_words(db: Connection, scopes: Sequence[str], texts: Sequence[str]) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from recorder.canonical import canonical
-from recorder.errors import Conflict, NotFound
+from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import tombs
 from recorder.gate.address import home_scope, standing_at
 from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, supersede
-from recorder.gate.drawn import drawn_from
-from recorder.gate.same import saying_the_same
+from recorder.gate.hiding import (
+    hidden,
+    named,
+    release,
+    release_same,
+    shown,
+    suppress_derived,
+    suppress_same,
+    taken_back,
+)
 from recorder.gate.standing import allows, may_show_again, outranks
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
 from recorder.models import Memory, State, Trust
@@ -20,8 +27,6 @@ from recorder.store.db import Connection, transaction
 
 WAITS = "it is not verified, so it stays out of the brief until it is approved"
 """Said of what is pinned too early."""
-NAMED = 10
-"""Of what is hidden with a memory, told by name."""
 
 
 def delete(
@@ -60,9 +65,8 @@ def delete(
 
 def let_go(db: Connection, current: Memory, writer: Writer, why: str | None) -> Outcome:
     """The same inside a transaction. What a person deletes nothing automatic says again, under whatever key."""
-    if writer.is_person:
-        tombs.lay(db, current, current.value, writer, tombstones.DELETED, why)
-    return hidden(db, current, writer, State.DELETED, "deleted", writer.channel.value, why)
+    told = taken_back(db, current, writer, tombstones.DELETED, why) if writer.is_person else ""
+    return replace(hidden(db, current, writer, State.DELETED, "deleted", writer.channel.value, why), reason=told)
 
 
 def restore(
@@ -74,7 +78,8 @@ def restore(
     reason: str | None = None,
     expected_version: int | None = None,
 ) -> Outcome:
-    """Show a hidden memory again. Only a person restores what somebody else hid.
+    """Show a hidden memory again, and what was hidden with it. Only a person restores what somebody else hid, and
+    nobody what was refused since: that is lifted first. A refusal is audited.
 
     Raises: NotFound, Conflict, GateRefused.
     """
@@ -84,11 +89,19 @@ def restore(
         current = standing_at(db, namespace, key, writer, expected_version)
         if not allows("restored", current):
             return Outcome("unchanged", current)
-        may_show_again(memories.deleted_by(db, current.id), writer.channel)
-        for one in tombstones.of_memory(db, current.id):
-            if one.cause == tombstones.DELETED:
-                tombstones.lift(db, one.id, writer.actor, writer.now_ms)
-        return shown(db, current, writer, "restored", why)
+        try:
+            may_show_again(memories.deleted_by(db, current.id), writer.channel)
+            outcome = shown(db, current, writer, "restored", why)
+        except GateRefused as error:
+            audited(db, writer, "refused", address_of(current), current.value, error.reason)
+            refused = error
+        else:
+            for one in tombstones.of_memory(db, current.id):
+                if one.cause == tombstones.DELETED:
+                    tombstones.lift(db, one.id, writer.actor, writer.now_ms)
+            back = release(db, current, writer, why)
+            return replace(outcome, reason=back.told, also=len(back.shown))
+    raise refused
 
 
 def reject(
@@ -122,26 +135,10 @@ def rejected(db: Connection, current: Memory, writer: Writer, why: str | None) -
         memories.set_state(db, current.id, State.ACTIVE, None, None)
         current = replace(current, state=State.ACTIVE)
     outcome = renewed(db, current, writer, Trust.REJECTED, "rejected", why)
-    same = suppress_same(db, current, current.value, writer, why)
+    same, _ = suppress_same(db, current, current.value, writer, why)
     hid = suppress_derived(db, current, writer, why)
-    told = (_hid_with_it("saying the same", same), _hid_with_it("drawn from it", hid))
+    told = (named("saying the same, hidden with it", same), named("drawn from it, hidden with it", hid))
     return replace(outcome, reason="; ".join(part for part in told if part), also=len(hid) + len(same))
-
-
-def _hid_with_it(why: str, hid: Sequence[Memory]) -> str:
-    """What was hidden with a memory, said to whoever rejected it."""
-    named = ", ".join(address_of(one) for one in hid[:NAMED]) + (" …" if len(hid) > NAMED else "")
-    return f"{len(hid)} {why}, hidden with it: {named}" if hid else ""
-
-
-def suppress_same(db: Connection, at: Memory, value: str, writer: Writer, why: str | None) -> list[Memory]:
-    """Hide what says the very value that is rejected where a memory stands, and what was drawn from it, inside a
-    transaction; what was hidden. It comes back with the memory."""
-    hid = [one for one in saying_the_same(db, at, value) if allows("suppressed", one)]
-    for one in hid:
-        hidden(db, one, writer, State.SUPPRESSED, "suppressed", f"suppressed:{at.id}", why)
-        suppress_derived(db, one, writer, why)
-    return hid
 
 
 def lift(
@@ -163,20 +160,22 @@ def lift(
     with transaction(db):
         current = standing_at(db, namespace, key, writer, expected_version)
         standing = [one for one in tombstones.of_memory(db, current.id) if one.lifted_ms is None]
-        standing += [
-            one
-            for one in tombstones.matching(db, (home_scope(current),), current.key, current.value)
-            if one.id not in {mine.id for mine in standing}
-        ]
+        standing += [one for one in tombs.against(db, current) if one.id not in {mine.id for mine in standing}]
         if not standing and current.trust is not Trust.REJECTED:
             return Outcome("unchanged", current)
         for one in standing:
             tombstones.lift(db, one.id, writer.actor, writer.now_ms)
-        released = release_derived(db, current, writer, why)
         if current.trust is Trust.REJECTED:
-            return replace(renewed(db, current, writer, Trust.CANDIDATE, "lifted", why), also=released)
-        note(db, writer, current, "lifted", why)
-        return Outcome("lifted", current, also=len(standing) + released)
+            outcome, lifted = renewed(db, current, writer, Trust.CANDIDATE, "lifted", why), 0
+        else:
+            note(db, writer, current, "lifted", why)
+            outcome, lifted = Outcome("lifted", current), len(standing)
+        back = release(db, current, writer, why)
+        others = [number for one in standing if (number := one.memory_id) not in (None, current.id)]
+        same = release_same(db, others, current.value, writer, why)
+        told = "; ".join(part for part in (back.told, same.told) if part)
+        stands = memories.find(db, namespace, key)
+        return replace(outcome, memory=stands, reason=told, also=lifted + len(back.shown) + len(same.shown))
 
 
 def approve(
@@ -202,6 +201,8 @@ def approve(
             raise Conflict(f"{address_of(current)} says something else by now: read it again")
         if not allows("approved", current):
             return Outcome("unchanged", current)
+        for one in tombs.against(db, current):  # a person says so again
+            tombstones.lift(db, one.id, writer.actor, writer.now_ms)
         return renewed(db, current, writer, Trust.VERIFIED, "approved", why)
 
 
@@ -244,7 +245,8 @@ def revert(
         old = memories.version(db, current.id, version)
         if old is None:
             raise NotFound(f"{address_of(current)} has no version {version}")
-        for one in tombstones.matching(db, (home_scope(current),), current.key, old.value):
+        lifted = tombstones.matching(db, (home_scope(current),), current.key, old.value)
+        for one in lifted:
             tombstones.lift(db, one.id, writer.actor, writer.now_ms)
         proposal = replace(as_proposal(old), occurred_ms=writer.now_ms)
         if canonical(old.value) != canonical(current.value):  # other words hold from now on
@@ -256,6 +258,7 @@ def revert(
         outcome = supersede(db, current, proposal, writer, Trust.VERIFIED, [], "reverted", why)
         if outcome.memory is not None:
             memories.add_evidence(db, outcome.memory.version_id, kept)
+        release_same(db, [one.memory_id for one in lifted], old.value, writer, why)
         return replace(outcome, reason=why)
 
 
@@ -287,37 +290,3 @@ def withdraw(db: Connection, namespace: str, key: str, writer: Writer, *, by: st
         if not allows("deleted", current):
             return Outcome("unchanged", current)
         return hidden(db, current, writer, State.DELETED, "deleted", f"{WITHDRAWN}{by}", reason)
-
-
-def hidden(
-    db: Connection, current: Memory, writer: Writer, state: State, action: str, by: str, why: str | None
-) -> Outcome:
-    """Hide a memory, inside a transaction."""
-    memories.set_state(db, current.id, state, writer.now_ms, by)
-    note(db, writer, current, action, why)
-    return Outcome(action, memories.find(db, current.namespace, current.key))
-
-
-def shown(db: Connection, current: Memory, writer: Writer, action: str, why: str | None) -> Outcome:
-    """Show a memory again, inside a transaction."""
-    memories.set_state(db, current.id, State.ACTIVE, None, None)
-    note(db, writer, current, action, why)
-    return Outcome(action, memories.find(db, current.namespace, current.key))
-
-
-def suppress_derived(db: Connection, source: Memory, writer: Writer, why: str | None) -> list[Memory]:
-    """Hide what was drawn from a memory, and from that, inside a transaction; what was hidden."""
-    hid = [derived for derived in drawn_from(db, source.id) if allows("suppressed", derived)]
-    for derived in hid:
-        hidden(db, derived, writer, State.SUPPRESSED, "suppressed", f"suppressed:{source.id}", why)
-    return hid
-
-
-def release_derived(db: Connection, source: Memory, writer: Writer, why: str | None) -> int:
-    """Show again what was hidden because of a memory, inside a transaction; how many."""
-    waiting = memories.get(db, memories.hidden_by(db, f"suppressed:{source.id}"))
-    released = len(waiting)
-    for derived in waiting:
-        shown(db, derived, writer, "released", why)
-        released += release_derived(db, derived, writer, why)
-    return released

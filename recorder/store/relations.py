@@ -63,6 +63,14 @@ def touching(db: Connection, memory_id: int) -> list[Relation]:
     return [Relation(*row) for row in rows]
 
 
+def of(db: Connection, memory_id: int, relation: str) -> list[tuple[int, Channel]]:
+    """(memory, door of the link) of everything that a memory stands in the relation to."""
+    rows = db.execute(
+        "select to_id, channel from relations where from_id = ? and relation = ? order by to_id", (memory_id, relation)
+    )
+    return [(to_id, Channel(name)) for to_id, name in rows]
+
+
 def onto(db: Connection, memory_id: int, relation: str) -> list[tuple[int, Channel]]:
     """(memory, door of the link) of every memory that stands in the relation to this one."""
     rows = db.execute(

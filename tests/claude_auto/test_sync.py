@@ -34,6 +34,7 @@ from tests.claude_auto.claude_home import (
     state_of,
 )
 from tests.makers import T0
+from tests.memory_samples import add_memory
 
 
 @pytest.fixture
@@ -215,6 +216,23 @@ def test_a_removed_file_hides_its_memory_and_a_returning_one_shows_it(
     path.write_text(FRIDAY.replace("Friday", "Monday"))
     assert counts(run(db, config)) == {"changed": 1}
     assert seen(db, place[1])["release"].value.endswith("Monday.")
+
+
+def test_a_returning_file_does_not_bring_back_what_a_person_rejected_meanwhile(
+    db: Connection, config: Config, place: tuple[Path, str]
+) -> None:
+    path = place[0] / "release.md"
+    path.write_text(FRIDAY)
+    run(db, config)
+    memory = memories.find(db, namespace(place), "release")
+    path.unlink()
+    run(db, config)
+    assert memory is not None
+    add_memory(db, Scope(place[1]), "said", memory.value, at_ms=T0)
+    gate.reject(db, f"project.{place[1]}", "said", person(place[1]), reason="not any more")
+    path.write_text(FRIDAY)
+    assert counts(run(db, config)) == {"unchanged": 1}
+    assert "release" not in seen(db, place[1])
 
 
 @pytest.mark.parametrize("hold", [approve, pin], ids=["approved", "pinned"])

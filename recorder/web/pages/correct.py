@@ -266,12 +266,21 @@ def _told_now(page: Frame, at: Memory) -> list[str]:
 def _of_delete(page: Frame, at: Memory) -> list[str]:
     open_about = len(findings.about(page.db, at.id))
     waits = [f"About it, and left open: {many(open_about, 'finding')}"] if open_about else []
-    return [*_told_now(page, at), "Its versions, history and evidence stay", *waits]
+    hid, spared = gate.goes_with(page.db, at, at.value, spare=True)
+    return [
+        *_told_now(page, at),
+        "Its versions, history and evidence stay",
+        *(f"Hidden with it, because it says the same: {one.namespace}/{one.key}" for one in hid[:500]),
+        *(f"You say the same here, and it stays: {one.namespace}/{one.key}" for one in spared[:500]),
+        *waits,
+    ]
 
 
 def _of_restore(page: Frame, at: Memory) -> list[str]:
     by = memories.deleted_by(page.db, at.id)
-    return [f"It is {at.state}" + (f", hidden by {by}" if by else ""), f"It comes back as {at.trust}"]
+    lifted_first = any(one.cause != tombstones.DELETED for one in gate.against(page.db, at))
+    back = "You said since that this is not so: lift that first" if lifted_first else f"It comes back as {at.trust}"
+    return [f"It is {at.state}" + (f", hidden by {by}" if by else ""), back]
 
 
 def _of_reject(page: Frame, at: Memory) -> list[str]:
