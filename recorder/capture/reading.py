@@ -104,7 +104,7 @@ def steps(reader: Reader, path: Path, session_id: str | None = None) -> Iterator
     How far the file was read is committed with the events, so that a crash in between reads the same span again.
     The session is the records' own where none is given.
     """
-    place = start(reader.db, path)
+    place = start(reader.db, path, reader.source)
     believed = is_claudes(path, reader.config)
     while True:
         piece = prepare(path, place, reader.redact, reader.source, believed=believed, final=reader.final)
@@ -115,14 +115,20 @@ def steps(reader: Reader, path: Path, session_id: str | None = None) -> Iterator
             return
 
 
-def start(db: Connection, path: Path) -> Place:
-    """Where to go on, or the beginning when the file is another one or shorter than what was read.
+def start(db: Connection, path: Path, source: Source) -> Place:
+    """Where to go on, or the beginning when the file is another one or shorter than what was read. What a person took
+    back only a backfill reads again.
 
     Where the connection cannot write, the answer is the same and nothing is forgotten.
     """
     known = sessions.reading(db, str(path))
-    if known is None or not path.is_file():
+    if not path.is_file():
         return Place()
+    back = sessions.taken_back(db, str(path))
+    if back and source is Source.BACKFILL:
+        return Place()
+    if known is None:
+        return Place(transcript.Cursor(back)) if back <= path.stat().st_size else Place()
     prefix, tail = _edges(path, known.offset)
     if path.stat().st_size < known.offset or prefix != known.prefix_hash or known.tail_hash not in (None, tail):
         if not db.pragma("query_only"):
@@ -184,6 +190,8 @@ def keep(reader: Reader, pieces: Sequence[tuple[Path, Piece]], session_id: str |
                 reader.run_id,
             )
             sessions.keep_reading(reader.db, reading, reader.now_ms)
+            if reader.source is Source.BACKFILL:
+                sessions.brought_again(reader.db, str(path))
             hook_times.keep(reader.db, piece.hook_times)
             calls = list(place.calls.values())
             forgotten = denials.forgotten(reader.db, calls)

@@ -132,6 +132,10 @@ def undone(run: runs.Run, found: Undone, as_json: bool, *, commit: bool) -> None
         out.print(f"{many(found.kept, 'event')} that what you wrote, approved or pinned stands on: kept")
     for name in found.memories:
         out.print(Text(f"{would}hidden, for nothing is left that it stands on: {fence.line(name)}"))
+    for name in found.returned:
+        out.print(Text(f"{would}as it was before the run: {fence.line(name)}"))
+    for name in found.recounted:
+        out.print(Text(f"{would}a candidate, for too little is left that verified it: {fence.line(name)}"))
     if found.stopped:
         out.print(GO_ON)
     elif not commit:

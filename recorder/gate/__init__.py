@@ -2,6 +2,7 @@
 
 from recorder.canonical import canonical
 from recorder.gate.address import scope_of
+from recorder.gate.bereft import bereave, left
 from recorder.gate.conflicts import consolidate, sweep
 from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
 from recorder.gate.drawn import DERIVED, drawn_from
@@ -35,6 +36,7 @@ __all__ = [
     "against",
     "approve",
     "before",
+    "bereave",
     "canonical",
     "carry_out",
     "consolidate",
@@ -48,6 +50,7 @@ __all__ = [
     "give",
     "goes_with",
     "label",
+    "left",
     "lift",
     "link",
     "merge",

@@ -179,12 +179,25 @@ def reading(db: Connection, path: str) -> Reading | None:
 def standing(db: Connection, transcripts: Mapping[str, str]) -> dict[str, Standing]:
     """Path → what is known of it, for every path given with its session."""
     rows = db.execute(
-        "select j.value ->> 0, c.offset, s.closed_ms is not null, coalesce(s.off, 0),"
+        "select j.value ->> 0, coalesce(c.offset, t.offset), s.closed_ms is not null, coalesce(s.off, 0),"
         " coalesce(s.hook_events > 0 and s.closed_ms is null, 0) from json_each(?) j"
-        " left join cursors c on c.path = j.value ->> 0 left join sessions s on s.id = j.value ->> 1",
+        " left join cursors c on c.path = j.value ->> 0 left join taken_back t on t.path = j.value ->> 0"
+        " left join sessions s on s.id = j.value ->> 1",
         (json.dumps(list(transcripts.items())),),
     )
     return {path: Standing(offset, bool(closed), bool(off), bool(live)) for path, offset, closed, off, live in rows}
+
+
+def taken_back(db: Connection, path: str) -> int:
+    """How much of the transcript a person took back, in bytes from its start: only they bring it in again."""
+    for (offset,) in db.execute("select offset from taken_back where path = ?", (path,)):
+        return int(offset)
+    return 0
+
+
+def brought_again(db: Connection, path: str) -> None:
+    """Note that a person brings in again what they took back."""
+    db.execute("delete from taken_back where path = ?", (path,))
 
 
 def read_paths(db: Connection, session_id: str) -> list[str]:

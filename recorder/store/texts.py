@@ -58,6 +58,7 @@ TREATED: Mapping[str, str] = {
     "project_roots": "root kept, project_id word",
     "projects": "id word, identity kept, name mark, root kept, merged_into word",
     "relations": "relation row, actor mark, channel word",
+    "taken_back": "path kept",
     "tokens": "digest word, project_id word, rights word",
     "runs": "name kept, state word, asked json, found json",
     "scopes": "name word",

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recorder.store import events, vectors
+from recorder.models import Memory
+from recorder.store import events, memories, vectors
 from recorder.store.db import Connection
 from recorder.store.runs import Run
 
@@ -39,15 +40,6 @@ class Batch:
         return bool(self.gone or self.seen or self.kept)
 
 
-@dataclass(frozen=True, slots=True)
-class Bereft:
-    """A memory whose current version would stand on nothing."""
-
-    namespace: str
-    key: str
-    project_id: str | None
-
-
 def batch(db: Connection, run: Run, limit: int = -1) -> Batch:
     """The events of the run's next sightings, or all."""
     rows = list(db.execute(f"select e.id, {_SEEN}, {_CITED} from {_OF_RUN} e order by e.id", (run.id, limit)))
@@ -58,17 +50,14 @@ def batch(db: Connection, run: Run, limit: int = -1) -> Batch:
     )
 
 
-def bereft(db: Connection, gone: Sequence[int]) -> list[Bereft]:
-    """The memories that are shown and would stand on nothing without these events."""
+def losing(db: Connection, gone: Sequence[int]) -> list[Memory]:
+    """The memories that are shown and stand on some of these events."""
     rows = db.execute(
-        "with gone as materialized (select value as id from json_each(?))"
-        " select distinct m.namespace, m.key, coalesce(m.project_id, m.home_project_id) from gone g"
-        " join memory_evidence x on x.event_id = g.id join memories m on m.version_id = x.version_id"
-        " where m.deleted_ms is null and not exists (select 1 from memory_evidence o"
-        " where o.version_id = m.version_id and o.event_id not in (select id from gone)) order by 1, 2",
+        "select distinct m.id from json_each(?) g join memory_evidence x on x.event_id = g.value"
+        " join memories m on m.version_id = x.version_id where m.deleted_ms is null order by m.namespace, m.key",
         (json.dumps(list(gone)),),
     )
-    return [Bereft(*row) for row in rows]
+    return memories.get(db, [row[0] for row in rows])
 
 
 def sessions_left_empty(db: Connection, run: Run, gone: Sequence[int]) -> int:
@@ -134,6 +123,14 @@ def forget_files(db: Connection, run: Run) -> None:
 
 
 def _forget_reading(db: Connection, paths: Sequence[str]) -> None:
+    """Let the files be read from their start, by a backfill: what stood there is not taken in again by itself, where no
+    hook tells of the session."""
+    db.execute(
+        "insert or replace into taken_back (path, offset)"
+        f" select c.path, c.offset from cursors c where c.path in {_LISTED}"
+        " and not exists (select 1 from sessions s where s.id = c.session_id and s.hook_events > 0)",
+        (json.dumps(list(paths)),),
+    )
     for table in ("cursors", "open_calls"):
         db.execute(f"delete from {table} where path in {_LISTED}", (json.dumps(list(paths)),))
 

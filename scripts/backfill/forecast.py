@@ -216,7 +216,7 @@ class Outlook:
 
     def _place(self, log: Log) -> reading.Place:
         try:
-            return reading.start(self.db, log.path) if self.db is not None else reading.Place()
+            return reading.start(self.db, log.path, Source.BACKFILL) if self.db is not None else reading.Place()
         except OSError:  # said where it is read
             return reading.Place()
 

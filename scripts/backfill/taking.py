@@ -117,7 +117,7 @@ def is_final(log: Log, config: Config, now_ms: int) -> bool:
 def _due(reader: reading.Reader, sought: Sought, logs: Sequence[Log]) -> Iterator[pool.Due]:
     for log in logs:
         try:
-            place = reading.start(reader.db, log.path)
+            place = reading.start(reader.db, log.path, reader.source)
         except OSError:  # what is wrong with the file is said where it is read
             place = reading.Place()
         believed = reading.is_claudes(log.path, reader.config)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from recorder import gate
-from recorder.models import Channel, Scope
+from recorder.models import Channel, Memory, Scope
 from recorder.store import runs, undo
 from recorder.store.db import Connection, transaction
 
@@ -27,20 +27,27 @@ class Undone:
     files: int = 0
     memories: list[str] = field(default_factory=list)
     """Hidden, for nothing is left that they stand on."""
+    returned: list[str] = field(default_factory=list)
+    """Say again what they said before the run."""
+    recounted: list[str] = field(default_factory=list)
+    """Candidates again: what verified them is gone."""
     stopped: bool = False
 
 
 def forecast(db: Connection, run: runs.Run) -> Undone:
     """What would become of the run. Nothing is written."""
     every = undo.batch(db, run)
-    return Undone(
+    gone = frozenset(every.gone)
+    undone = Undone(
         events=len(every.gone),
         seen=len(every.seen),
         kept=len(every.kept),
         sessions=undo.sessions_left_empty(db, run, every.gone),
         files=undo.files(db, run),
-        memories=[f"{memory.namespace}/{memory.key}" for memory in undo.bereft(db, every.gone)],
     )
+    for memory in undo.losing(db, every.gone):
+        _tell(undone, memory, gate.left(db, memory, gone).action)
+    return undone
 
 
 def take_back(
@@ -49,13 +56,18 @@ def take_back(
     """Take the run back, batch by batch; stopped or killed, it goes on there next time. `passed` is told of events."""
     undone = Undone(files=undo.files(db, run))
     runs.mark_undone(db, run, now_ms)
+    gone = frozenset(undo.batch(db, run).gone)
     while found := undo.batch(db, run, BATCH):
         if stop():
             undone.stopped = True
             return undone
-        _hide(db, run, found, now_ms, undone)
+        for memory in undo.losing(db, found.gone):
+            writer = gate.Writer(Channel.PERSON, "terminal", Scope(memory.project_id or memory.home_project_id), now_ms)
+            why = f"backfill {run.name} was taken back"
+            outcome = gate.bereave(db, memory, gone, writer, by=run.name, reason=why)
+            _tell(undone, memory, "withdrawn" if outcome.action == "deleted" else outcome.action)
         with transaction(db):
-            if undo.bereft(db, found.gone):  # the worker learnt something from them just now
+            if not _stand(db, found.gone):  # the worker learnt something from them just now
                 continue
             undone.sessions += undo.remove(db, run, found)
         undone.events += len(found.gone)
@@ -67,9 +79,12 @@ def take_back(
     return undone
 
 
-def _hide(db: Connection, run: runs.Run, found: undo.Batch, now_ms: int, undone: Undone) -> None:
-    for memory in undo.bereft(db, found.gone):
-        writer = gate.Writer(Channel.PERSON, "terminal", Scope(memory.project_id), now_ms)
-        why = f"backfill {run.name} was taken back"
-        gate.withdraw(db, memory.namespace, memory.key, writer, by=run.name, reason=why)
-        undone.memories.append(f"{memory.namespace}/{memory.key}")
+def _stand(db: Connection, gone: Sequence[int]) -> bool:
+    """Whether every memory stands without these events as it is."""
+    return all(gate.left(db, memory, frozenset(gone)).action == "unchanged" for memory in undo.losing(db, gone))
+
+
+def _tell(undone: Undone, memory: Memory, action: str) -> None:
+    told = {"withdrawn": undone.memories, "returned": undone.returned, "recounted": undone.recounted}
+    if action in told:
+        told[action].append(f"{memory.namespace}/{memory.key}")

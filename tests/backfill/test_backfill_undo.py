@@ -13,12 +13,13 @@ import pytest
 
 from recorder.capture import spool
 from recorder.config import Config
-from recorder.store import jobs, memories, runs, sessions
+from recorder.store import health, jobs, memories, runs, sessions
+from recorder.store.db import transaction
 from scripts.backfill.undoing import BATCH, take_back
 from tests.backfill.past import DAY_MS, NOW_MS, Past, session_id
 from tests.cli.terminal import RULE
-from tests.makers import bash, prompt
-from tests.worker.written import write
+from tests.makers import bash, hook_input, prompt, stop
+from tests.worker.written import turn, write
 
 PREFERENCE = "Always use uv for packages"
 
@@ -61,6 +62,8 @@ def test_a_run_goes_without_a_trace_and_comes_back_whole(past: Past) -> None:
         "sessions": 3,
         "files": 4,
         "memories": [],
+        "returned": [],
+        "recounted": [],
         "stopped": False,
     }
     tables = ("events", "sightings", "sessions", "files", "cursors", "open_calls", "jobs", "embed_queue", "embeddings")
@@ -305,3 +308,95 @@ def test_an_undo_that_was_stopped_is_listed_as_half_done(past: Past) -> None:
     undo(past, name)
     assert [one["state"] for one in past.terminal.ok("backfill", "--runs")] == ["undone"]
     assert "goes on" not in past.terminal.run("backfill", "--runs").out
+
+
+def live(past: Past, n: int, said: str, command: str, *, days_old: float = 1.0) -> None:
+    """A session that hooks told of, distilled."""
+    path = past.claude / "projects" / "-live" / f"{session_id(n)}.jsonl"
+    write(path, commanded(past, n, said, command, days_old), changed_ms=NOW_MS - int(days_old * DAY_MS))
+    where: dict[str, Any] = {"session": session_id(n), "cwd": past.project, "transcript_path": str(path)}
+    ids: dict[str, Any] = {"prompt_id": f"p{n}", **where}
+    config = Config(home=past.terminal.home)
+    spool.prepare(config.spool)
+    for name, fields in enumerate(
+        (
+            prompt(said, **ids),
+            bash(command, "3 passed", use=f"toolu_{n}", **ids),
+            stop(**ids),
+            hook_input("SessionEnd", reason="other", **where),
+        )
+    ):
+        (config.spool / "new" / f"{n}-{name}.json").write_text(json.dumps(fields))
+    past.terminal.ok("drain")
+
+
+def commanded(past: Past, n: int, said: str, command: str, days_old: float) -> Any:
+    at_ms = NOW_MS - int(days_old * DAY_MS)
+    return turn(n, said, command, at_ms=at_ms, cwd=past.project, sessionId=session_id(n))
+
+
+def unhooked(past: Past, n: int, said: str, command: str, *, days_old: float = 1.0) -> Path:
+    """A session of which only its transcript tells."""
+    path = past.claude / "projects" / "-past" / f"{session_id(n)}.jsonl"
+    return write(path, commanded(past, n, said, command, days_old), changed_ms=NOW_MS - int(days_old * DAY_MS))
+
+
+def test_what_the_run_superseded_stands_again_on_its_own_evidence(past: Past) -> None:
+    live(past, 1, "Always deploy with `make ship`", "pytest -q", days_old=3)
+    live(past, 2, "go on", "pytest -q", days_old=3)
+    before = shown(past)
+    assert {trust for *_, trust in before} == {"verified"} and len(before) == 2
+    # Hooks were silent, later than what they told of.
+    ahead = -0.5
+    unhooked(
+        past, 3, "From now on always deploy with `make launch`, not `make ship`", "uv run pytest -q", days_old=ahead
+    )
+    unhooked(past, 4, "go on", "uv run pytest -q", days_old=ahead)
+    run = past.commit()["run"]
+    past.terminal.ok("drain")
+    assert {value for *_, value, _ in shown(past)}.isdisjoint({value for *_, value, _ in before})
+    done = undo(past, run)
+    assert (len(done["returned"]), done["memories"]) == (2, [])
+    assert shown(past) == before
+    for namespace, key, *_ in before:
+        assert past.terminal.ok("why", namespace, key)["evidence"]
+    past.terminal.ok("drain")
+    assert shown(past) == before
+    assert past.terminal.ok("audit", "verify")["state"] == "pass"
+
+
+def test_what_two_sessions_verified_is_a_candidate_when_one_is_taken_back(past: Past) -> None:
+    live(past, 1, "go on", "pytest -q", days_old=3)
+    before = shown(past)
+    assert [trust for *_, trust in before] == ["candidate"]
+    unhooked(past, 2, "go on", "pytest -q")
+    run = past.commit()["run"]
+    past.terminal.ok("drain")
+    assert [trust for *_, trust in shown(past)] == ["verified"]
+    assert len(undo(past, run)["recounted"]) == 1
+    assert shown(past) == before
+    said = past.terminal.run("history", before[0][0], before[0][1]).out
+    assert "recounted" in said
+
+
+def test_what_a_person_took_back_comes_in_again_by_a_person_alone(past: Past) -> None:
+    db = past.terminal.db()
+    with transaction(db):
+        health.record_since(db, NOW_MS - 30 * DAY_MS, health.EVERYWHERE)
+    db.close()
+    unhooked(past, 1, "go on", "ls")
+    past.terminal.ok("drain")
+    keys = past.keys()
+    assert len(keys) == 3  # found by itself, and of no run
+    path = unhooked(past, 2, "go on", "ls -l")
+    run = past.commit()["run"]
+    undo(past, run)
+    past.terminal.ok("drain")
+    assert past.keys() == keys
+    # What is said there later is new.
+    later = [line | {"sessionId": session_id(2)} for line in commanded(past, 3, "go on", "make", 0.9)]
+    write(path, later, changed_ms=NOW_MS - DAY_MS // 2)
+    past.terminal.ok("drain")
+    assert len(past.keys()) == 6
+    assert past.commit()["events"] == {"new": 3, "seen": 3, "left_out": {}}
+    assert len(past.keys()) == 9
