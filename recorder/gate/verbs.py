@@ -8,7 +8,7 @@ from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import tombs
 from recorder.gate.address import home_scope, standing_at
-from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, supersede
+from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, statement, supersede
 from recorder.gate.hiding import (
     hidden,
     named,
@@ -22,7 +22,7 @@ from recorder.gate.hiding import (
 from recorder.gate.standing import allows, may_show_again, outranks
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
 from recorder.models import Memory, State, Trust
-from recorder.store import findings, memories, projects, tombstones
+from recorder.store import findings, memories, projects, statements, tombstones
 from recorder.store.db import Connection, transaction
 
 WAITS = "it is not verified, so it stays out of the brief until it is approved"
@@ -99,9 +99,22 @@ def restore(
             for one in tombstones.of_memory(db, current.id):
                 if one.cause == tombstones.DELETED:
                     tombstones.lift(db, one.id, writer.actor, writer.now_ms)
+            if outcome.memory is not None and not memories.evidence(db, current.version_id):
+                outcome = replace(outcome, memory=_vouched(db, outcome.memory, writer))
             back = release(db, current, writer, why)
             return replace(outcome, reason=back.told, also=len(back.shown))
     raise refused
+
+
+def _vouched(db: Connection, current: Memory, writer: Writer) -> Memory | None:
+    """The memory on the word of whoever restores it, where nothing else is left that it stands on."""
+    if not writer.is_person:
+        return current
+    said = statement(db, as_proposal(current), writer, None)
+    vouched = renewed(db, current, writer, Trust.VERIFIED, "vouched").memory
+    if vouched is not None:
+        memories.add_evidence(db, vouched.version_id, [(said.event_id, said.quote, statements.SESSION)])
+    return vouched
 
 
 def reject(

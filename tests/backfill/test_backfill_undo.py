@@ -400,3 +400,17 @@ def test_what_a_person_took_back_comes_in_again_by_a_person_alone(past: Past) ->
     assert len(past.keys()) == 6
     assert past.commit()["events"] == {"new": 3, "seen": 3, "left_out": {}}
     assert len(past.keys()) == 9
+
+
+def test_what_is_restored_after_an_undo_stands_on_the_word_of_who_restores_it(past: Past) -> None:
+    past.session(1, said=f"{RULE}.")
+    run = past.commit()["run"]
+    past.terminal.ok("drain")
+    (memory,) = [m for m in past.terminal.ok("list") if m["kind"] == "preference"]
+    undo(past, run)
+    address = (memory["namespace"], memory["key"])
+    past.terminal.ok("restore", *address)
+    (cited,) = past.terminal.ok("why", *address)["evidence"]
+    assert cited["quote"] == memory["value"]
+    past.terminal.ok("restore", *address)
+    assert [one["trust"] for one in past.terminal.ok("list")] == ["verified"]
