@@ -305,6 +305,18 @@ def test_outside_the_scope_a_memory_answers_like_one_that_does_not_exist(db: Con
     assert texts[0] == texts[1]
 
 
+@pytest.mark.parametrize("channel", list(Channel))
+def test_outside_the_scope_nobody_writes_not_even_a_person(db: Connection, project: str, channel: Channel) -> None:
+    put(db, proposal(project), Channel.PERSON, project)
+    other = gate.Writer(channel, "test", Scope("other-11111111"), T0 + 10)
+    for change in ({"value": "npm test"}, {"key": "command.new"}):
+        outcome = gate.tell(db, proposal(project, **change), other)
+        assert (outcome.action, outcome.reason.split(":")[0]) == ("refused", "scope")
+    assert list(db.execute("select key, value from memories join memory_versions v on v.id = version_id")) == [
+        ("command.test", current(db, project)[0])
+    ]
+
+
 def test_a_secret_in_a_value_is_redacted_before_it_is_stored(db: Connection, project: str, config: Config) -> None:
     secret = "gh" + "p_" + "Zq3" * 12
     given = proposal(project, f"deploy with {secret}", evidence=())

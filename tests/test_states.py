@@ -23,6 +23,7 @@ from recorder.recall import rank
 from recorder.store import db as store
 from recorder.store import hits, memories, policy, search, vectors
 from tests.test_mcp_server import NOW_MS, Place, place, serving
+from worker import brief
 
 __all__ = ["place"]
 
@@ -190,22 +191,50 @@ PATHS: Mapping[str, tuple[str, Callable[[store.Connection, Scope], set[str]]]] =
 """Way in → the read policy it stands under, and the keys it gives."""
 
 
-def test_every_way_of_reading_shows_what_its_policy_says_and_nothing_else(
+HIDDEN = (
+    "candidate.deleted verified.deleted disputed.deleted rejected.deleted"
+    " candidate.suppressed verified.suppressed disputed.suppressed rejected.suppressed"
+)
+EVERY = f"candidate.active verified.active disputed.active rejected.active {HIDDEN}"
+SHOWN: Mapping[str, str] = {
+    "recall": "verified.active candidate.active",
+    "brief": "verified.active",
+    "list": "verified.active candidate.active disputed.active",
+    "review": "candidate.active disputed.active",
+    "hidden": HIDDEN,
+    "rejected": "rejected.active rejected.deleted rejected.suppressed",
+    "address": EVERY,
+    "export": EVERY,
+}
+"""Read policy → what is promised of it, written out: what the code says of itself proves nothing."""
+
+
+def test_every_way_of_reading_shows_what_is_promised_and_nothing_else(
     filled: tuple[store.Connection, Scope],
 ) -> None:
     db, scope = filled
     ours = {key(trust, state) for trust, state in NAMES}
-    assert {read for read, _ in PATHS.values()} == set(policy.READS)
+    assert {read for read, _ in PATHS.values()} == set(policy.READS) == set(SHOWN)
     for name, (read, ask) in PATHS.items():
         if name == "vector" and not store.has_vec(db):
             continue
-        expected = {key(trust, state) for trust, state in NAMES if policy.shows(read, trust, state)}
-        assert ask(db, scope) & ours == expected, name
+        assert ask(db, scope) & ours == set(SHOWN[read].split()), name
+
+
+def test_the_brief_that_a_session_reads_says_what_is_verified_and_nothing_else(
+    filled: tuple[store.Connection, Scope], place: Place
+) -> None:
+    db, scope = filled
+    config = Config(home=place.home.with_name("recorder-home"))
+    brief.write_all(db, config, NOW_MS + 1)
+    text = (config.brief_dir / f"{scope.project_id}.txt").read_text(encoding="utf-8")
+    told = {name for name in NAMES.values() if f"The {name} cache is enabled" in text}
+    assert told == {NAMES[Trust.VERIFIED, State.ACTIVE]}
 
 
 def test_the_memory_server_shows_what_recall_may_show(filled: tuple[store.Connection, Scope], place: Place) -> None:
     db, scope = filled
-    expected = {NAMES[at] for at in NAMES if policy.shows("recall", *at)}
+    expected = {NAMES[at] for at in NAMES if key(*at) in SHOWN["recall"].split()}
     ids = [f"m{row[0]}" for row in db.execute("select id from memories order by id")]
     with serving(place, place.a) as server:
         listed = server.call("memory_list", limit=100).text
