@@ -224,8 +224,9 @@ class Scope:
 
     project_id: str | None
     undecided: bool = False
-    """Whether what is named is seen too where it has no scope: of Claude's files whose project nobody knows. Of a
-    person at a terminal alone, who names the address; no list, search or brief looks at it."""
+    """Whether what is named is seen too where it has no scope: of Claude's files whose project nobody knows, and what
+    was proposed about the person outside every project. Of a person alone, who names the address; no list, search or
+    brief looks at it."""
 
     @property
     def names(self) -> tuple[str, ...]:

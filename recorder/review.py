@@ -42,7 +42,8 @@ def found(db: Connection, name: str, scope: Scope, *, everywhere: bool = False) 
     item = queue.item(db, name)
     if item is None or not (everywhere or item.scope.project_id in (None, scope.project_id)):
         raise NotFound(f"there is nothing {name} here: `recorder review --list` shows what waits")
-    return replace(item, scope=item.scope if everywhere or item.scope.project_id else scope)
+    kept = everywhere or item.scope.project_id or item.scope.undecided
+    return replace(item, scope=item.scope if kept else scope)
 
 
 def decide(db: Connection, item: Item, decision: Decision, writer: gate.Writer) -> Done:

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from recorder import gate
+from recorder import gate, review
 from recorder.config import Config
 from recorder.errors import Conflict, GateRefused, NotFound
+from recorder.gate import queue
+from recorder.lifecycle import export, imports, shape
 from recorder.models import Channel, Evidence, MemoryKind, Origin, PromptClass, Proposal, Scope, Trust
+from recorder.recall import rank
 from recorder.store import audit, events, findings, memories
 from recorder.store.db import Connection
 from tests.makers import T0, bash, event_of, project_folder, prompt, take
@@ -286,6 +289,30 @@ def test_an_agents_word_about_the_person_is_seen_in_its_project_only_until_verif
         gate.approve(db, "user", "preference.tabs", person(elsewhere))
     gate.approve(db, "user", "preference.tabs", person(Scope(project), T0 + 1), reason="so it is")
     assert [m.key for m in memories.listing(db, elsewhere)] == ["preference.tabs"]
+
+
+@pytest.mark.parametrize("channel", [Channel.AGENT, Channel.API, Channel.IMPORT])
+def test_a_word_about_the_person_from_no_project_is_recalled_in_none_until_a_person_verifies_it(
+    db: Connection, project: str, channel: Channel
+) -> None:
+    nowhere = gate.Writer(channel, "api:home", Scope(None), T0)
+    given = proposal(project, "The user likes quiet fonts", namespace="user", key="d.pref", evidence=())
+    assert [gate.tell(db, given, nowhere).action for _ in range(2)] == ["created", "unchanged"]
+    assert [m.key for m in memories.listing(db, Scope(None))] == ["d.pref"]
+    scopes = [Scope(project), Scope("elsewhere-11111111")]
+    for scope in scopes:
+        found = rank.recall(db, "quiet fonts", scope, k=5, vector=None, vector_status="off", now_ms=T0 + 5)
+        assert [hit.text for hit in (*found.hits, *found.misses)] == []
+        assert memories.listing(db, scope) == []
+
+    _, file = export.sealed(db, project_id=None, now_ms=T0 + 5)
+    imports.take(db, shape.read(file, "export"), skip=False, actor="test", now_ms=T0 + 6, by_person=True)
+    here = Scope(project, undecided=True)
+    (waits,) = queue.waiting(db, here, T0 + 5)
+    verb = review.Decision("approve", "so it is")
+    item = review.found(db, waits.id, here)
+    review.decide(db, item, verb, gate.Writer(Channel.PERSON, "terminal", here, T0 + 9))
+    assert [[m.key for m in memories.listing(db, scope)] for scope in scopes] == [["d.pref"]] * 2
 
 
 def test_a_change_against_an_old_version_is_refused(db: Connection, project: str) -> None:

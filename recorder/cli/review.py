@@ -12,7 +12,7 @@ from rich.text import Text
 
 from recorder import gate
 from recorder.cli.frame import Desk, Json, Project, app, desk, now_ms, only_a_person, out, plain, print_json, when
-from recorder.errors import Conflict, NotFound, RecorderError
+from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
 from recorder.gate import queue
 from recorder.gate.queue import Item, Side
 from recorder.recall import fence
@@ -66,11 +66,13 @@ def review(
     if len(wanted) > 1 or (settle is None) != (disposition is None):
         raise typer.BadParameter("one decision at a time; --settle goes with --as")
     with desk() as here:
-        scope = here.scope(project)
+        scope = here.address_scope(project)
         if wanted:
             verb, name = wanted[0]
             if not reason.strip():
                 raise typer.BadParameter("--reason is needed: say why")
+            if verb == "edit" and not value.strip():
+                raise GateRefused("value", "an edit needs the value that is right: give it with --value")
             decision = Decision(disposition or verb, reason, value, expected_version, expected_digest)
             _report(_decide(here, found(here.db, name, scope, everywhere=everywhere), decision), as_json)
             return

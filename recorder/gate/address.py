@@ -85,7 +85,7 @@ def apart(db: Connection, proposal: Proposal, writer: Writer) -> Proposal:
     key, number = proposal.key, 1
     while True:
         there = memories.find(db, proposal.namespace, key)
-        foreign = there is not None and there.home_project_id not in (None, writer.scope.project_id)
+        foreign = there is not None and there.home_project_id not in (None, writer.scope.project_id or "")
         if not foreign or there is None or memories.visible(db, there, writer.scope):
             return replace(proposal, key=key)
         number += 1

@@ -107,7 +107,7 @@ def _open(db: Connection, one: Memory, other: Memory, kind: str, writer: Writer)
         kind,
         memory_id=older.id,
         other_id=newer.id,
-        project_id=older.project_id or older.home_project_id or newer.home_project_id,
+        project_id=older.project_id or older.home_project_id or newer.home_project_id or None,
         proposal={},
         reason=why,
         now_ms=writer.now_ms,

@@ -300,7 +300,7 @@ def _create(db: Connection, proposal: Proposal, writer: Writer, trust: Trust, ci
         proposal,
         scope_id=address.scope_id(db, proposal.namespace, project_id),
         project_id=project_id,
-        home_project_id=writer.scope.project_id if proposed_by_machine else None,
+        home_project_id=(writer.scope.project_id or "") if proposed_by_machine else None,
         now_ms=writer.now_ms,
     )
     return _version(db, memory_id, proposal, writer, trust, cited, "created")
@@ -463,7 +463,9 @@ def statement(db: Connection, proposal: Proposal, writer: Writer, session_id: st
         ref=key,
     )
     project_id = writer.scope.project_id
-    scope_id = address.scope_id(db, proposal.namespace, project_id)
+    # What nobody of a project says about the person is told in no project, and neither is that it was said.
+    nowhere = project_id is None and not writer.is_person
+    scope_id = None if nowhere else address.scope_id(db, proposal.namespace, project_id)
     return Evidence(statements.keep(db, event, project_id=project_id, scope_id=scope_id), said)
 
 

@@ -117,8 +117,13 @@ def digest(value: str) -> str:
     return sha256(canonical(value).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
+def home_of(memory: Memory) -> Scope:
+    """The scope a memory is looked at and decided in by a person."""
+    return Scope(memory.project_id or memory.home_project_id or None, undecided=memory.home_project_id == "")
+
+
 def _of_memory(db: Connection, memory: Memory) -> Item:
-    scope = Scope(memory.project_id or memory.home_project_id)
+    scope = home_of(memory)
     return Item(f"m{memory.id}", memory.trust.value, memory.recorded_ms, "", scope, _side(db, memory))
 
 
@@ -136,7 +141,7 @@ def _of_finding(db: Connection, finding: Mapping[str, Any]) -> Item:
             evidence=tuple({"quote": one["quote"]} for one in proposed.get("evidence", ())[:QUOTES]),
             rejected_ms=rejected_ms(db, old, str(proposed["value"])) if old else None,
         )
-    project_id = old.project_id or old.home_project_id if old else None
+    project_id = home_of(old).project_id if old else None
     return Item(
         id=f"f{finding['id']}",
         kind=finding["kind"],

@@ -139,7 +139,7 @@ def _know_projects(room: Room, content: Content, own: bool) -> int:
 def _readdressed(room: Room, entry: Entry) -> Entry:
     """The entry with the projects of this home in place of the file's."""
     project = room.project_of[entry.project] if entry.project else None
-    home = room.project_of[entry.home_project] if entry.home_project else None
+    home = room.project_of[entry.home_project] if entry.home_project else entry.home_project
     entry = replace(entry, project=project, home_project=home, namespace=_namespace(room, entry.namespace))
     with_whom = entry.suppressed_with
     if with_whom is not None:

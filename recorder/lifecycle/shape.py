@@ -132,7 +132,7 @@ def _check(content: Content, name: str) -> None:
             raise FileRefused(f"{place}: what was forgotten is in no export. Nothing was imported")
         if (entry.namespace, entry.key) in seen:
             raise FileRefused(f"{place}: a second memory under {entry.key[:80]!r}. Nothing was imported")
-        for project in (entry.project, entry.home_project):
+        for project in (entry.project, entry.home_project or None):
             if project is not None and project not in known:
                 raise FileRefused(f"{place}: there is no project {project[:80]!r} in it. Nothing was imported")
         seen.add((entry.namespace, entry.key))

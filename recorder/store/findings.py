@@ -236,10 +236,10 @@ def unverified(db: Connection, scope: Scope | None, *, limit: int) -> list[int]:
     rows = db.execute(
         "select m.id from memories m join memory_versions v on v.id = m.version_id"
         f" where {policy.condition('review')}"
-        f" and (?2 or {policy.visible('?1')})"
+        f" and (?2 or {policy.visible('?1')} or (?4 and m.home_project_id = ''))"
         " and not exists (select 1 from findings f where f.state = 'open' and f.kind in ('duplicate', 'contradiction')"
         " and m.id in (f.memory_id, f.other_id)) order by v.recorded_ms, m.id limit ?3",
-        (scope.project_id if scope else None, scope is None, limit),
+        (scope.project_id if scope else None, scope is None, limit, scope is not None and scope.undecided),
     )
     return [row[0] for row in rows]
 

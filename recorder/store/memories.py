@@ -89,9 +89,9 @@ def get(db: Connection, ids: Sequence[int]) -> list[Memory]:
 
 
 def visible(db: Connection, memory: Memory, scope: Scope) -> bool:
-    """Whether the caller may see the memory."""
+    """Whether the caller may see the memory whose address it names."""
     rows = db.execute(
-        f"select 1 {CURRENT} where m.id = ?2 and ({VISIBLE} or (?3 and {UNDECIDED}))",
+        f"select 1 {CURRENT} where m.id = ?2 and ({VISIBLE} or (?3 and ({UNDECIDED} or m.home_project_id = '')))",
         (scope.project_id, memory.id, scope.undecided),
     )
     return bool(list(rows))

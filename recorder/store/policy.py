@@ -43,10 +43,10 @@ def scope_ids(project: str) -> str:
 
 def visible(project: str) -> str:
     """What of `m` and `v` such a caller sees, as SQL: a `user.*` candidate that came from a project in that project
-    only, until a person verifies it."""
+    only, and one that came from none (its home is '') in none, until a person verifies it."""
     return (
         f"m.scope_id in {scope_ids(project)}"
-        f" and (m.home_project_id is null or v.trust = 'verified' or m.home_project_id = {project})"
+        f" and (m.home_project_id is null or v.trust = 'verified' or m.home_project_id = coalesce({project}, ''))"
     )
 
 

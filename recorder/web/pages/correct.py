@@ -14,7 +14,7 @@ from recorder import forget as forgetting
 from recorder import gate
 from recorder.counted import many
 from recorder.errors import Conflict, GateRefused, NotFound
-from recorder.gate.queue import digest
+from recorder.gate.queue import digest, home_of
 from recorder.models import Memory, Scope
 from recorder.recall import reached
 from recorder.store import findings, memories, policy, projects, tombstones
@@ -213,13 +213,13 @@ def told(page: Frame, verb: str, at: Memory, outcome: gate.Outcome) -> str:
         return outcome.action
     kept = [outcome.memory] if outcome.memory and verb in ("approve", "restore", "lift", "revert") else []
     gone = [at.value] if verb in ("delete", "reject") and not _said_elsewhere(page, at) else []
-    found = reached.check(page.db, frame.home_of(at), kept, gone, page.now_ms)
+    found = reached.check(page.db, home_of(at), kept, gone, page.now_ms)
     return outcome.action if found.holds else "lingers" if found.lingering else "not_reached"
 
 
 def _said_elsewhere(page: Frame, at: Memory) -> bool:
     """Whether another memory of the scope says the very same, and goes on saying it."""
-    rows = memories.for_brief(page.db, frame.home_of(at).project_id, page.now_ms)
+    rows = memories.for_brief(page.db, home_of(at).project_id, page.now_ms)
     return any(one.id != at.id and digest(one.value) == digest(at.value) for one in rows)
 
 

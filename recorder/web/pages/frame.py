@@ -20,6 +20,7 @@ from starlette.datastructures import FormData
 from recorder import gate
 from recorder.config import Config
 from recorder.errors import GateRefused
+from recorder.gate import queue
 from recorder.models import Memory, Scope
 from recorder.store import browse, projects
 from recorder.store.db import Connection
@@ -132,17 +133,12 @@ class Frame:
 
     def writer_of(self, memory: Memory) -> gate.Writer:
         """The person as who changes a memory, where it belongs."""
-        return self.writer(home_of(memory))
+        return self.writer(queue.home_of(memory))
 
     def project_name(self, project_id: str | None) -> str:
         """What a project is called; its id where it is not known."""
         found = projects.get(self.db, project_id) if project_id else None
         return found.name if found else project_id or ""
-
-
-def home_of(memory: Memory) -> Scope:
-    """The scope a memory is looked at and decided in."""
-    return Scope(memory.project_id or memory.home_project_id)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from starlette.datastructures import FormData
 
 from recorder import claude_auto, dates, doctor, embed, redaction
 from recorder.errors import Conflict, GateRefused, NotFound
-from recorder.gate.queue import digest
+from recorder.gate.queue import digest, home_of
 from recorder.models import Channel, EventKind, Hit, Memory, MemoryKind, Order, Scope, State, Trust
 from recorder.recall import filters, neighbours, rank
 from recorder.store import browse, claude_files, memories, policy, relations
@@ -212,7 +212,7 @@ def standing(db: Connection, number: int) -> Memory:
 
 def model(page: Frame, found: Memory) -> dict[str, Any]:
     """What the page of a memory shows."""
-    db, scope = page.db, frame.home_of(found)
+    db, scope = page.db, home_of(found)
     evidence = memories.evidence(db, found.version_id)
     links, near = neighbours.reach(db, scope, found.id, DEPTH, page.now_ms)
     ends = {int(hit.id[1:]): hit for hit in near}
@@ -221,7 +221,7 @@ def model(page: Frame, found: Memory) -> dict[str, Any]:
         "memory": found,
         "digest": digest(found.value),
         "channel": channel,
-        "project": page.project_name(found.project_id or found.home_project_id),
+        "project": page.project_name(found.project_id or found.home_project_id or None),
         "decidable": memories.visible(db, found, scope),
         "hidden_by": memories.deleted_by(db, found.id),
         "evidence": evidence,

@@ -12,6 +12,7 @@ from starlette.datastructures import FormData
 from recorder import dates, gate
 from recorder.canonical import canonical
 from recorder.errors import Conflict, NotFound, RecorderError
+from recorder.gate.queue import home_of
 from recorder.models import Memory, MemoryKind, Origin, Proposal, Scope, State, Trust
 from recorder.store import memories, projects
 from recorder.web.numbers import whole
@@ -65,7 +66,7 @@ def save(request: Request, number: int, form: FormData = Form) -> Response:
         values |= {"namespace": found.namespace, "key": found.key}
         if text(form, "look"):
             return _looked(page, found, values)
-        return _written(page, found, values, frame.home_of(found))
+        return _written(page, found, values, home_of(found))
 
 
 def values_of(found: Memory) -> dict[str, str]:
