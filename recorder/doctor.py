@@ -236,7 +236,7 @@ def _malformed(db: Connection, room: Room) -> list[Check]:
         return []
     reasons = [f"{name}: {reason}" for name, reason in spool.bad(room.config.spool)[-3:]]
     kept = "; ".join(reasons) if reasons else str(malformed[2])
-    return [Check("spool", "note", f"{malformed[0]} malformed hook inputs so far, kept in spool/bad ({kept})")]
+    return [Check("spool", "note", f"{many(malformed[0], 'malformed hook input')} so far, kept in spool/bad ({kept})")]
 
 
 def _spool(room: Room) -> list[Check]:
@@ -277,9 +277,14 @@ def _hooks(db: Connection, room: Room) -> list[Check]:
             return []
     latest = completeness.latest(db, SESSIONS_LOOKED_AT, own)
     found = [check for session in latest if (check := _missed(session)) is not None]
-    return found[:SESSIONS_NAMED] or [
-        Check("hooks", "ok", f"they missed nothing in the last {many(len(latest), 'session')}")
-    ]
+    if found:
+        return found[:SESSIONS_NAMED]
+    due = sum(session.last_hook_ms is not None for session in latest)
+    if not due:
+        return [
+            Check("hooks", "note", "no session yet in which a hook was due: start Claude Code after `recorder install`")
+        ]
+    return [Check("hooks", "ok", f"they missed nothing in the last {many(due, 'session')} that had them")]
 
 
 def _missed(found: completeness.Completeness) -> Check | None:
@@ -360,7 +365,7 @@ def _claude_memory(db: Connection, room: Room) -> list[Check]:
     beyond = [f"{path}: Claude does not load {n} of its lines; recall does" for path, n in last["beyond_files"].items()]
     said = [*claude_auto.undecided(claude_files.undecided_files(db)), *beyond, *last["problems"]]
     if said and room.environ.get("CLAUDECODE"):  # the paths are of every project
-        said = [f"{len(said)} notes on memory files: a person sees them"]
+        said = [f"{many(len(said), 'note')} on memory files: a person sees them"]
     return [Check("claude memory", "note", text) for text in said[:5]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,17 @@ from typing import Any
 
 from recorder import gate
 from recorder.config import Config
+from recorder.counted import many
 from recorder.store import copies
 from recorder.store.db import Connection
 from recorder.store.holding import Words
+
+_COUNTED = {
+    "memories": ("memory that goes", "memories that go"),
+    "versions": ("version of memories, past ones included", "versions of memories, past ones included"),
+    "suppressed": ("memory drawn from them, hidden", "memories drawn from them, hidden"),
+    "events": ("event that goes", "events that go"),
+}
 
 ALWAYS = (
     "conversations that say it again in other transcripts of Claude Code, its memory files and its history of prompts",
@@ -98,6 +106,15 @@ def preview(db: Connection, config: Config, planned: gate.Plan) -> dict[str, Any
         "suppressed": [f"{one.namespace}/{one.key}" for one in planned.derived],
         "unreached": unreached(db, config, planned),
     }
+
+
+def counted(reached: Mapping[str, int]) -> list[str]:
+    """What a wish reaches, in lines: `2 events that go`, `2 of kind prompt`."""
+    told = []
+    for name, n in reached.items():
+        one, more = _COUNTED.get(name) or (f"of kind {name.removeprefix('events.')}",) * 2
+        told += [many(n, one, more)] if n else []
+    return told
 
 
 def holding(paths: Iterable[Path], words: Words) -> list[Path]:

@@ -246,3 +246,11 @@ def test_the_doctor_fails_where_something_is_bad_and_says_each(config: Config, o
 def test_the_canary_is_no_session_of_the_person(db: Connection, config: Config) -> None:
     take(db, config, [event_of(hook_input("RecorderCanary", session=health.CANARY_SESSION, note="x"))])
     assert health.session_count(db) == 0 and health.canary(db) is not None
+
+
+def test_hooks_are_not_praised_where_none_was_ever_due(db: Connection, config: Config, own_home: Path) -> None:
+    folder = str(project_folder(own_home))
+    take(db, config, [replace(event_of(bash("ls", cwd=folder)), source=Source.BACKFILL)])
+    assert "no session yet in which a hook was due" in said(checks(db, config), "note")
+    take(db, config, [event_of(bash("ls", cwd=folder, session="s2", use="toolu_2"))])
+    assert "missed nothing in the last 1 session that had them" in said(checks(db, config), "ok")

@@ -10,6 +10,7 @@ from recorder import gate
 from recorder.capture import ingest, reading, transcript
 from recorder.capture.redact import Redactor
 from recorder.config import Config
+from recorder.counted import many
 from recorder.errors import RetryLater
 from recorder.models import Job, Scope
 from recorder.store import events, health, jobs, memories, sessions
@@ -104,7 +105,7 @@ def close_session(context: Context, job: Job) -> str:
     with transaction(db):
         sessions.close(db, session_id, context.now_ms)
         jobs.hasten(db, ingest.DISTIL, session_id + "\n", due_ms=context.now_ms)
-    return f"closed, {waiting} calls without a result" if waiting else "closed"
+    return f"closed, {many(waiting, 'call')} without a result" if waiting else "closed"
 
 
 def read_unspoken(context: Context, job: Job) -> str:

@@ -17,6 +17,7 @@ from recorder import gate
 from recorder.capture import ingest, spool
 from recorder.capture.redact import Redactor
 from recorder.config import Config
+from recorder.counted import many
 from recorder.errors import RetryLater
 from recorder.store import health, jobs, upkeep
 from recorder.store.db import STORE_TROUBLE, Connection, connect, transaction
@@ -205,7 +206,7 @@ class Loop:
         # A session that can still be closed has its job in the queue.
         if jobs.next_due_ms(db) is not None or spool.pending(self.config.spool):
             return None
-        return f"nothing to do for {idle_ms // 60_000} minutes"
+        return f"nothing to do for {many(idle_ms // 60_000, 'minute')}"
 
     def _grant_wishes(self, db: Connection) -> None:
         while not self.wishes.empty():

@@ -237,6 +237,12 @@ def _values(text: str) -> Iterator[tuple[int, int, Any]]:
             at += 1
 
 
+def first_record(line: bytes) -> dict[str, Any] | None:
+    """The first whole record on a line, which may hold several, or begin with half of one."""
+    text = lenient.text_of(line).strip(_BLANK)
+    return next((value for _, _, value in _values(text) if isinstance(value, dict)), None)
+
+
 def _next_record(text: str, start: int) -> tuple[int, Any, int]:
     """The first whole record after a torn one, else the end of the line. A block inside the torn one is none."""
     for found in _RECORD_START.finditer(text, start):

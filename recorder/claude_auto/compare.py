@@ -120,10 +120,13 @@ def _leave(pen: Pen, config: Config, seen: set[str]) -> None:
     for place in sorted(claude_files.folders(pen.db) - seen):
         left = [entry for entry in claude_files.entries(pen.db, place) if not entry.gone]
         secret = claude_files.is_digest(place)
-        emptied = (place in without or None) if secret else folders.emptied(place)
+        emptied = (place in without or None) if secret else folders.emptied(place, config.claude_dirs)
         if emptied:
             for entry in left:
                 pen.prune(entry)
+            if left:  # its files may come back as they were
+                with transaction(pen.db):
+                    claude_files.read_again(pen.db, place)
         elif emptied is None and left:
             # Not mounted, perhaps: what is not seen is not gone.
             name = "a folder with a secret in its name" if secret else place

@@ -62,9 +62,9 @@ def of_projects(root: Path, problems: list[str]) -> list[Folder]:
     return [Folder(str(projects / name / "memory"), name, str(projects / name)) for name in names]
 
 
-def emptied(path: str) -> bool | None:
+def emptied(path: str, claude_dirs: Sequence[Path]) -> bool | None:
     """Whether the folder is gone from a place that is there; None where the place itself is gone or closed to us: it
-    may come back."""
+    may come back. With a project's folder its memory is gone, where `projects` holds others: that is there then."""
     try:
         os.lstat(path)
         return False
@@ -72,11 +72,24 @@ def emptied(path: str) -> bool | None:
         pass
     except OSError:
         return None
+    project = os.path.dirname(path)
     try:
-        os.listdir(os.path.dirname(path))
+        os.listdir(project)
+    except FileNotFoundError:
+        projects = os.path.dirname(project)
+        ours = any(projects == os.fspath(root / "projects") for root in claude_dirs)
+        return (ours and not os.path.lexists(project) and _holds_folders(projects)) or None
     except OSError:
         return None
     return True
+
+
+def _holds_folders(path: str) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return any(entry.is_dir() for entry in entries)
+    except OSError:
+        return False
 
 
 def _of_settings(root: Path, problems: list[str]) -> list[Folder]:

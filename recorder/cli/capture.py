@@ -222,10 +222,16 @@ def show_session(
             print_json(asdict(found) | {"completeness": asdict(share) if share else None})
             return
         out.print(Text(plain(found.title or session), "bold"))
-        print_table("asked", ("",), [(asked,) for asked in found.prompts])
-        print_table("files", ("path", "read", "written"), [(f.path, f.reads, f.writes) for f in found.files])
-        print_table("commands that worked", ("",), [(command,) for command in found.commands])
-        print_table("failures", ("",), [(failure,) for failure in found.failures])
+        parts: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = [
+            ("asked", ("",), [(asked,) for asked in found.prompts]),
+            ("files", ("path", "read", "written"), [(f.path, f.reads, f.writes) for f in found.files]),
+            ("commands that worked", ("",), [(command,) for command in found.commands]),
+            ("failures", ("",), [(failure,) for failure in found.failures]),
+            ("the last words", ("",), [(found.outcome,)] if found.outcome else []),
+        ]
+        for title, names, lines in parts:
+            if lines:
+                print_table(title, names, lines)
         if share is not None:
             columns = ("", "in the log", "by hook", "healed", "no hook due")
             rows = [
@@ -233,7 +239,6 @@ def show_session(
                 for name, each in share.shares.items()
             ]
             print_table("completeness", columns, rows)
-        out.print(Text(plain(found.outcome)))
 
 
 def _session(session: sessions.Session) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -17,13 +17,6 @@ from recorder.cli.frame import Desk, Json, Project, Reason, app, desk, only_a_pe
 from recorder.cli.memory import Key, Namespace, address, change
 from recorder.errors import NotFound
 from worker import brief
-
-WORDS = {
-    "memories": "memories that go",
-    "versions": "versions of memories, past ones included",
-    "suppressed": "memories drawn from them, hidden",
-    "events": "events that go",
-}
 
 
 @app.command()
@@ -131,11 +124,9 @@ def _tell(done: gate.Forgotten, cleared: forgetting.Cleared, as_json: bool) -> N
         out.print("forgotten: beyond what is named above no byte of it is left in the database")
 
 
-def _show(reached: Mapping[str, Any]) -> None:
-    for name, count in reached.items():
-        if count:
-            label = WORDS.get(name) or f"  of kind {name.removeprefix('events.')}"
-            out.print(Text(f"{count:>6}  {label}"))
+def _show(reached: Mapping[str, int]) -> None:
+    for line in forgetting.counted(reached):
+        out.print(Text(f"  {line}"))
 
 
 def _show_left(left: list[str] | tuple[str, ...]) -> None:

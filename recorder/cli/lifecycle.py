@@ -197,5 +197,6 @@ def purge_old(
     would = "would go" if dry_run else "went"
     out.print(
         f"{many(found.events, 'event')} {would}, about {found.bytes / 2**20:.1f} MB;"
-        f" {found.emptied} lines of history of deleted memories {'would be' if dry_run else 'were'} emptied"
+        f" {many(found.emptied, 'line')} of history of deleted memories"
+        f" {'would be emptied' if dry_run else 'emptied'}"
     )

@@ -82,6 +82,9 @@ def backfill(
     """Bring earlier sessions in from Claude Code's transcripts; a dry run that writes nothing, unless --commit."""
     only_a_person("brings the past in")
     wanted = Wanted(tuple(paths or ()), _since(since), project, limit)
+    picked = wanted.is_part or limit is not None
+    if (show_runs and (commit or undo is not None or picked)) or (undo is not None and picked):
+        raise typer.BadParameter("--runs stands alone, and --undo with --commit: leave the rest out")
     if show_runs:
         _list_runs(as_json)
     elif undo is not None:
@@ -213,7 +216,10 @@ def _choose(wanted: Wanted, outlook: Outlook) -> _Choice:
         meant = outlook.project_id("", folder)
         if meant is None:
             raise NotFound(f"{wanted.project} is of no project: name a folder that Claude Code worked in")
-        chosen = [s for s in chosen if s.cwd is not None and outlook.project_id(s.id, s.cwd) == meant]
+        of_project = {s.id for s in every if s.cwd is not None and outlook.project_id(s.id, s.cwd) == meant}
+        if not of_project and not os.path.isdir(folder):
+            raise NotFound(f"there is no folder {plain(str(wanted.project))}, and no session of it")
+        chosen = [s for s in chosen if s.id in of_project]
     meant_ids = {session.id for session in chosen}
     others = [session for session in every if session.id not in meant_ids]
     if wanted.limit is not None:

@@ -104,7 +104,7 @@ def taken(found: Mapping[str, Any], left: Sequence[Left], beyond: int | None, as
     for problem in found["problems"][:PROBLEMS_SHOWN]:
         err.print(Text(fence.line(f"note: {problem}")))
     if len(found["problems"]) > PROBLEMS_SHOWN:
-        err.print(f"note: {len(found['problems']) - PROBLEMS_SHOWN} more notes, see --json")
+        err.print(f"note: {many(len(found['problems']) - PROBLEMS_SHOWN, 'more note')}, see --json")
     if found["stopped"]:
         out.print(GO_ON)
     elif found["files"]:

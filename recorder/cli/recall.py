@@ -13,15 +13,17 @@ from rich.text import Text
 
 from recorder import embed
 from recorder.cli.frame import Desk, Json, Project, app, desk, err, out, plain, print_json
+from recorder.counted import many
 from recorder.errors import NotFound, RecorderError
 from recorder.models import Order, Recall, Scope
 from recorder.recall import fence, filters, rank, reading
-from recorder.store import memories
+from recorder.store import browse, memories, projects
 from recorder.store.db import transaction
 from recorder.store.only import EVERYTHING, Only
 
 LIMIT = 100
 AROUND = 100
+PROJECTS_NAMED = 5
 LINE = (*filters.NAMES, "order", "offset", "limit")
 """What a line of a batch may narrow its question with."""
 Then = Annotated[str | None, typer.Option("--as-of", help="What was recorded and believed then.")]
@@ -86,6 +88,27 @@ def search(
             print_json(shape(found))
             return
         show_recall(found, offset)
+        if not (found.hits or found.misses or offset):
+            _tell_where(here, here.scope(project))
+
+
+def _tell_where(here: Desk, scope: Scope) -> None:
+    """Which project was looked in, where nothing was ever recorded in it and there are others."""
+    if here.by_agent or (scope.project_id is not None and browse.latest_ms(here.db, scope) is not None):
+        return
+    others = [one["name"] for one in projects.listing(here.db) if one["id"] != scope.project_id]
+    if others:
+        known = projects.get(here.db, scope.project_id) if scope.project_id else None
+        where = f"project {known.name if known else scope.project_id}" if scope.project_id else "no project"
+        out.print(
+            Text(
+                plain(
+                    f"this folder is of {where}, in which nothing is recorded; --project DIR asks another, of"
+                    f" {many(len(others), 'project')}: {', '.join(others[:PROJECTS_NAMED])}"
+                    + (" …" if len(others) > PROJECTS_NAMED else "")
+                )
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)

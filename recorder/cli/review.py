@@ -195,7 +195,7 @@ def _list(items: list[Item], as_json: bool) -> None:
         _show(item)
     behind = sum(item.more for item in items)
     more = f", and {behind} more about the same memories" if behind else ""
-    out.print("nothing waits" if not items else f"{len(items)} wait{more}")
+    out.print(f"{len(items)} {'waits' if len(items) == 1 else 'wait'}{more}" if items else "nothing waits")
 
 
 def _shape(item: Item) -> dict[str, Any]:
@@ -207,7 +207,12 @@ def _show(item: Item) -> None:
     if item.reason:
         out.print(Text(f"  {fence.line(item.reason)}", "dim"))
     if item.more:
-        out.print(Text(f"  the newest of them; and {item.more} more were proposed before", "dim"))
+        out.print(
+            Text(
+                f"  the newest of them; and {item.more} more {'was' if item.more == 1 else 'were'} proposed before",
+                "dim",
+            )
+        )
     both = item.old is not None and item.new is not None
     for label, side in (("old: " if both else "", item.old), ("new: ", item.new)):
         if side is not None:

@@ -32,6 +32,7 @@ from recorder.cli.frame import (
 )
 from recorder.cli.recall import Asked, ask, show_recall
 from recorder.cli.state import source_root
+from recorder.counted import many
 from recorder.errors import NotFound, SettingsError, StoreError
 from recorder.models import Scope
 from recorder.recall import fence
@@ -41,7 +42,8 @@ from recorder.store.tokens import Rights
 from recorder.web import access, serve
 from recorder.web.tokens import mint
 
-PROMPTS_LOOKED_AT = 50
+PROMPTS_ASKED = 5
+"""Of the latest: a prompt like `go on` has no answer."""
 
 
 @app.command()
@@ -85,19 +87,22 @@ def _address(home: Path, at: serve.Running) -> str:
 
 
 def _recalled_line() -> str:
-    """What recall gives for the latest prompt, on one line."""
+    """What recall gives for the latest prompt that it knows an answer to, on one line; and what is missing of it."""
     with desk() as here:
         latest = [
             event
             for project_id in here.projects()
-            for event in events.listing(here.db, kind="prompt", project_id=project_id, limit=PROMPTS_LOOKED_AT)
-            if event.project_id is not None and event.agent_id is None
+            for event in events.latest_prompts(here.db, project_id, PROMPTS_ASKED)
         ]
         if not latest:
             return "nothing is recorded yet: work in Claude Code, and it is there in the next session"
-        scope = Scope(latest[0].project_id)  # that of the latest one: the self-test's has none
-        found = ask(here, latest[0].excerpt[:200], scope, Asked(limit=1))
-        return "recalled: " + " ".join(fence.row(hit) for hit in found.hits)
+        for event in latest:
+            found = ask(here, event.excerpt[:200], Scope(event.project_id), Asked(limit=1))
+            away = [f"{arm} {status}" for arm, status in found.arms.items() if status != "ok"]
+            without = f" ({', '.join(away)})" if away else ""
+            if found.hits:
+                return f"recalled: {fence.row(found.hits[0])}{without}"
+        return f"nothing answers the {many(len(latest), 'latest prompt')}{without}: recorder search asks for more"
 
 
 @app.command()

@@ -126,6 +126,11 @@ def keep_file(db: Connection, file: File, now_ms: int) -> None:
     )
 
 
+def read_again(db: Connection, folder: str) -> None:
+    """Let every file of the folder be read when it is seen next, also where it looks as it did."""
+    db.execute("update claude_files set stamp = '' where folder = ?", (folder,))
+
+
 def keep_entry(db: Connection, path: str, name: str, namespace: str, key: str, digest: str) -> None:
     """Note what a piece of a file became; whatever held the address before was the same piece elsewhere."""
     db.execute(

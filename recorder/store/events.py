@@ -390,6 +390,21 @@ def listing(
     return [_event(row) for row in rows]
 
 
+def latest_prompts(db: Connection, project_id: str | None, limit: int) -> list[StoredEvent]:
+    """What was asked last in a project, or in any, the latest first: by when it was said, not when it was read."""
+    scopes = list(db.execute("select id from scopes where ?1 is null or name = ?1", (project_id,)))
+    found = [
+        _event(row)
+        for (scope_id,) in scopes
+        for row in db.execute(
+            f"select {COLUMNS} from events e where e.scope_id = ? and e.kind = 'prompt' and e.agent_id is null"
+            " and e.excerpt <> '' order by e.at_ms desc limit ?",
+            (scope_id, limit),
+        )
+    ]
+    return sorted((event for event in found if event.project_id), key=lambda event: -event.at_ms)[:limit]
+
+
 def around(db: Connection, event_id: int, *, before: int, after: int) -> list[StoredEvent]:
     """The events of the same session around one, itself included, oldest first."""
     middle = get(db, [event_id])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from recorder.counted import many
 from recorder.store.db import Connection
 
 MARK = "[forgotten]"
@@ -106,7 +107,7 @@ def left(db: Connection, sought: Sought) -> list[str]:
     found = []
     for (table, column), how in treated().items():
         if how == "kept" and (texts := _holding(db, table, column, sought)):
-            found.append(f"{table}.{column} of the database, {len(texts)} times: things are found by it")
+            found.append(f"{table}.{column} of the database, {many(len(texts), 'time')}: things are found by it")
     return found
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recorder.capture import lenient
+from recorder.capture import transcript
 from recorder.config import Config
 from recorder.errors import NotFound
 from scripts.backfill.logs import Found, Left, Log, as_text
@@ -199,22 +199,10 @@ def _head(path: Path) -> _Head:
             if read >= HEAD_BYTES and not line.endswith(b"\n"):
                 break
             if line.strip(b" \t\r\n\x00"):
-                head.see(_record(line))
+                head.see(transcript.first_record(line))
     # One record of more than that is no sign of another tool, and neither are records that only Claude Code writes.
     head.known = head.known or (not head.foreign and (head.unmarked > 0 or read >= HEAD_BYTES))
     return head
-
-
-def _record(line: bytes) -> dict[str, Any] | None:
-    """The record of a line, or the first of several on one."""
-    try:
-        value = lenient.loads(line)
-    except ValueError:
-        try:
-            value, _ = lenient.decode(lenient.text_of(line).strip(" \t\r\n\x00"))
-        except ValueError:
-            return None
-    return value if isinstance(value, dict) else None
 
 
 def _is_ours(record: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 from tests.backfill.past import DAY_MS, NOW_MS, Past, session_id
+from tests.makers import project_folder
 from tests.worker.written import write
 
 
@@ -24,13 +25,14 @@ def test_a_limit_goes_on_with_what_is_unread(past: Past) -> None:
     assert "nothing of the past is unread" in told.out
 
 
-@pytest.mark.parametrize("words", [["--since", "9999-12-31"], ["--project", "/nonexistent"]])
+@pytest.mark.parametrize("words", [["--since", "9999-12-31"], ["--project", "../other"]])
 @pytest.mark.parametrize("commit", [[], ["--commit"]])
 def test_what_was_not_asked_for_is_counted_where_nothing_that_was_is_unread(
     past: Past, words: list[str], commit: list[str]
 ) -> None:
     for n in (1, 2):
         past.session(n)
+    project_folder(past.terminal.home.parent, "other")
     said = past.terminal.run("backfill", *words, *commit)
     assert (said.code, said.err) == (0, "")
     assert said.out == "nothing of what was asked for is unread, but 2 sessions beyond it are\n"
@@ -94,3 +96,32 @@ def test_a_full_disk_is_named_and_the_same_command_goes_on(past: Past, monkeypat
     past.commit()
     assert len(past.keys()) == len(set(past.keys())) == 540
     assert json.dumps(past.terminal.ok("backfill")["events"]) == "0"
+
+
+def test_a_folder_that_is_nowhere_is_said_to_be_nowhere(past: Past) -> None:
+    past.session(1)
+    gone = past.session(2, cwd="/home/user/gone")
+    for commit in ([], ["--commit"]):
+        said = past.terminal.run("backfill", "--project", "/no/such/folder", *commit)
+        assert said.code == 1 and "there is no folder /no/such/folder" in said.err
+    assert past.commit("--project", "/home/user/gone")["sessions"] == 1 and gone.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--runs", "--undo", "x"], ["--runs", "--commit"], ["--undo", "x", "--since", "3d"], ["--runs", "--limit", "3"]],
+)
+def test_words_that_do_not_go_together_are_wrong_use(past: Past, words: list[str]) -> None:
+    said = past.terminal.run("backfill", *words)
+    assert said.code == 2 and "stands alone" in said.err
+
+
+def test_a_file_of_one_line_that_begins_with_half_a_record_is_read(past: Past) -> None:
+    first, *rest = past.records(1)
+    torn = json.dumps(first)[:60]
+    path = past.claude / "projects" / "-x" / f"{session_id(1)}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(torn + json.dumps(rest[-1]) + "\n")
+    found = past.commit()
+    assert (found["sessions"], found["events"]["new"]) == (1, 1)
+    assert found["problems"] == [f"{path}: not whole records: 1 piece, the first at byte 0"]

@@ -293,6 +293,39 @@ def test_a_folder_whose_project_is_gone_too_keeps_its_memories_and_is_named(
         assert counts(run(db, config)) == {"unchanged": 1}
 
 
+def test_a_project_that_is_deleted_beside_others_takes_its_memories_with_it_until_it_is_back(
+    db: Connection, config: Config, own_home: Path, place: tuple[Path, str], tmp_path: Path
+) -> None:
+    other, other_id = known_project(db, config, own_home, "other")
+    (place[0] / "release.md").write_text(FRIDAY)
+    (memory_folder(config, other) / "other.md").write_text("The other one stays.")
+    run(db, config)
+    place[0].parent.rename(tmp_path / "away")
+    report = run(db, config)
+    assert counts(report) == {"pruned": 1, "unchanged": 1} and report.problems == []
+    assert seen(db, place[1]) == {} and "other" in seen(db, other_id)
+    assert counts(run(db, config)) == {"unchanged": 1}
+    (tmp_path / "away").rename(place[0].parent)
+    assert counts(run(db, config)) == {"restored": 1, "unchanged": 1}
+    assert "release" in seen(db, place[1])
+
+
+def test_a_project_behind_a_link_that_leads_nowhere_for_a_while_keeps_its_memories(
+    db: Connection, config: Config, own_home: Path, place: tuple[Path, str], tmp_path: Path
+) -> None:
+    known_project(db, config, own_home, "other")
+    (config.claude_dirs[0] / "projects" / "-other").mkdir()
+    disk = tmp_path / "disk"
+    place[0].parent.rename(disk)
+    place[0].parent.symlink_to(disk)
+    (place[0] / "release.md").write_text(FRIDAY)
+    run(db, config)
+    disk.rename(tmp_path / "away")
+    report = run(db, config)
+    assert counts(report) == {} and len(report.problems) == 1
+    assert "release" in seen(db, place[1])
+
+
 def test_nothing_of_a_paused_project_is_taken_in_until_it_goes_on(
     db: Connection, config: Config, own_home: Path, place: tuple[Path, str]
 ) -> None:

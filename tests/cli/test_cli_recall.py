@@ -215,3 +215,14 @@ def test_no_id_and_no_filter_reaches_into_another_project(terminal: Terminal, tm
         terminal.ok("search", "--session", session, "--project", other) for session in ("loom", "nobody")
     )
     assert theirs == unknown and theirs["hits"] == []
+
+
+def test_a_folder_in_which_nothing_is_recorded_says_so_and_how_to_ask_another(terminal: Terminal) -> None:
+    elsewhere = project_folder(terminal.home.parent, "newcomer")
+    terminal.monkeypatch.chdir(elsewhere)
+    said = terminal.run("search", "how are the tests run").out
+    assert "nothing recorded about this" in said
+    assert "project newcomer, in which nothing is recorded" in said
+    assert "--project DIR" in said and "1 project: project" in said
+    terminal.set("CLAUDECODE", "1")
+    assert "--project" not in terminal.run("search", "how are the tests run").out

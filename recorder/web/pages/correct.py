@@ -243,7 +243,7 @@ def _plan(page: Frame, at: Memory) -> dict[str, Any]:
     planned = gate.plan(page.db, at.namespace, at.key, page.writer_of(at), at_once=True)
     return {
         "estimate": planned.estimate,
-        "reached": gate.reached(planned),
+        "reached": forgetting.counted(gate.reached(planned)),
         "also": [one for one in planned.memories if one.id != at.id],
         "hidden": planned.derived,
         "unreached": forgetting.unreached(page.db, page.config, planned),
