@@ -329,7 +329,8 @@ def _audit(db: Connection, room: Room) -> list[Check]:
     verdict = audit.verify(db)
     if verdict.state != "fail":
         return []
-    return [Check("audit", "bad", f"row {verdict.broken_id} of the audit was changed from outside")]
+    what = f"row {verdict.broken_id} of the audit was changed" if verdict.broken_id else f"the audit: {verdict.missing}"
+    return [Check("audit", "bad", f"{what}, from outside")]
 
 
 def _store(db: Connection, room: Room) -> list[Check]:

@@ -363,6 +363,35 @@ def test_the_audit_chain_passes_and_names_the_first_row_that_was_tampered_with(d
     assert audit.verify(db) == audit.Verdict("fail", 2, 3)
 
 
+GONE = {
+    "the last row": "delete from audit where id = (select max(id) from audit)",
+    "all but two rows": "delete from audit where id > 2",
+    "every row": "delete from audit",
+    "the last line of the history": "delete from memory_history where id = (select max(id) from memory_history)",
+    "a line of the history": "delete from memory_history where id = 2",
+    "every line of the history": "delete from memory_history",
+    "a rejection": "delete from tombstones where id = 1",
+    "every rejection": "delete from tombstones",
+}
+
+
+@pytest.mark.parametrize("what", GONE)
+def test_what_is_taken_off_the_end_of_the_audit_or_out_of_what_it_is_about_is_missed(
+    db: Connection, project: str, what: str
+) -> None:
+    for n in range(5):
+        put(db, proposal(project, f"the value number {n}", occurred_ms=T0 + n), Channel.PERSON, project, T0 + n)
+    assert audit.verify(db).state == "pass"
+    for (trigger,) in list(db.execute("select name from sqlite_schema where type = 'trigger' and sql like '%raise%'")):
+        db.execute(f"drop trigger {trigger}")
+    db.execute(GONE[what])
+    verdict = audit.verify(db)
+    assert verdict.state == "fail" and verdict.missing.endswith("are gone")
+    for n in range(9):
+        put(db, proposal(project, f"the value number {n}", key="other.key"), Channel.PERSON, project, T0 + 9 + n)
+    assert audit.verify(db).state == "fail" or "row" not in what, "and who writes on does not mend it"
+
+
 @pytest.mark.parametrize("channel", [c for c in Channel if c is not Channel.PERSON])
 def test_only_a_person_approves_pins_rejects_lifts_and_reverts(db: Connection, project: str, channel: Channel) -> None:
     put(db, proposal(project), Channel.AGENT, project)

@@ -526,14 +526,16 @@ app.add_typer(audit_app, name="audit")
 
 @audit_app.command("verify")
 def audit_verify(as_json: Json = False) -> None:
-    """Check that no row of the audit was changed or taken out. Guards against accidents and other programs, not
-    against the owner of the file."""
+    """Check that no row of the audit was changed or taken out, and that no line of the history and no rejection is
+    gone. What a memory says and how far it is trusted is not compared. Guards against accidents and other programs,
+    not against the owner of the file."""
     with desk() as here:
         verdict = audit.verify(here.db)
         if as_json:
             print_json(asdict(verdict))
         else:
             broken = f", first broken row {verdict.broken_id}" if verdict.broken_id else ""
+            broken += f", {verdict.missing}" if verdict.missing else ""
             out.print(f"{verdict.state}: {many(verdict.rows, 'row')}{broken}")
         if verdict.state == "fail":
             sys.exit(1)

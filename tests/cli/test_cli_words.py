@@ -336,7 +336,7 @@ def test_every_answer_is_one_json_document(terminal: Terminal) -> None:
         ("status",): {"home", "worker", "spool", "events", "sessions", "memories", "jobs", "vectors", "store", "stuck"},
         ("stats",): {"memories", "events"},
         ("search", "tests"): {"arms", "scope", "hits"},
-        ("audit", "verify"): {"state", "rows", "broken_id"},
+        ("audit", "verify"): {"state", "rows", "broken_id", "missing"},
         ("drain",): {"taken", "new_events", "by"},
     }
     for words, names in shapes.items():
