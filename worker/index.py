@@ -67,6 +67,10 @@ class Model:
         self.clock_ms = clock_ms
         self.child: subprocess.Popen[bytes] | None = None
         self.running: str | None = None
+        self.loaded: str | None = None
+        """The model whose child has said that it is ready."""
+        self.when_loaded: Callable[[], None] = lambda: None
+        """Called when the child was loaded, or could not be."""
         self.rss_mb = 0
         self.used_ms = 0
         self.failures = 0
@@ -123,19 +127,37 @@ class Model:
                 self._started(built)
             except WorkerUnavailable:  # logged by now
                 return False
+            finally:
+                self.when_loaded()
             self.used_ms = self.clock_ms()
             return True
 
+    def ready(self, built: shelf.Built) -> bool:
+        """Whether the child can be asked at once. Where it cannot, it is started beside: a model may take half a minute
+        to load, or never come to an end of it, and nobody waits for that but who asks for a vector."""
+        if self.loaded == built.id and self.pid is not None:
+            return True
+        if self._missing() is None and not self.room.locked():
+            threading.Thread(target=self.warm, args=(built,), name="load", daemon=True).start()
+        return False
+
     def idle(self, now_ms: int) -> bool:
         """End the child when it was not used for long enough. True when it was ended."""
-        with self.room:
+        if not self.room.acquire(blocking=False):  # it is at work, or being loaded
+            return False
+        try:
             if self.child is None or now_ms - self.used_ms < self.idle_minutes * 60_000:
                 return False
             self._end()
             return True
+        finally:
+            self.room.release()
 
     def close(self) -> None:
         """End the child."""
+        child = self.child
+        if child is not None and self.loaded is None:  # whoever waits for it to load holds the room
+            child.kill()
         with self.room:
             self._end()
 
@@ -193,6 +215,7 @@ class Model:
             hello = self._answer(self.child, time.monotonic() + START_TIMEOUT_S)
             if "ready" not in hello:
                 raise self._failed(f"model {built.id} cannot be loaded: {hello.get('error')}")
+            self.loaded = built.id
             self.rss_mb = int(hello.get("rss_mb", 0))
             logger.info("model %s runs as process %d with %s MB", built.id, self.child.pid, hello.get("rss_mb"))
         return self.child
@@ -232,7 +255,7 @@ class Model:
         return WorkerUnavailable(reason)
 
     def _end(self) -> None:
-        child, self.child, self.running = self.child, None, None
+        child, self.child, self.running, self.loaded = self.child, None, None, None
         if child is None:
             return
         for pipe in (child.stdin, child.stdout):
@@ -242,8 +265,11 @@ class Model:
         child.wait()
 
 
-def fill(db: Connection, model: Model, limit: int) -> int:
-    """Embed what waits, newest first; how many were dealt with. No transaction is open while the model works."""
+def fill(db: Connection, model: Model, limit: int, *, wait: bool = True) -> int:
+    """Embed what waits, newest first; how many were dealt with. No transaction is open while the model works.
+
+    Without `wait` nothing is embedded before the model is loaded.
+    """
     built = model.chosen if model.status == "ok" else None
     if built is None:
         return 0
@@ -255,8 +281,8 @@ def fill(db: Connection, model: Model, limit: int) -> int:
         hashes = [content_hash(text) for text in texts]
         found = vectors.known(db, item.scope_id, built.id, hashes)
         wanted = {key: text for key, text in zip(hashes, texts, strict=True) if key not in found}
-        if wanted and not model.warm(built):
-            break  # no text's fault: all of them wait until it can be loaded
+        if wanted and not (model.warm(built) if wait else model.ready(built)):
+            break  # no text's fault: all of them wait until it is loaded
         try:
             found |= zip(wanted, model.embed(wanted.values(), EMBED_TIMEOUT_S, built), strict=True)
         except WorkerUnavailable as error:

@@ -114,9 +114,10 @@ class Loop:
         self.look = Look(self.config)
         self.periodic = (Periodic(UPKEEP_EVERY_MS, self._keep_up), Periodic(LOOK_EVERY_MS, self.look.once))
         self.code_stamp_ns = code_stamp_ns()
+        self.model.when_loaded = self.wake.set
 
-    def one_pass(self, db: Connection, *, distil: bool = True, embed: bool = True) -> bool:
-        """One round. True when something was done, so that another may find more."""
+    def one_pass(self, db: Connection, *, distil: bool = True, embed: bool = True, wait: bool = False) -> bool:
+        """One round. True when something was done, so that another may find more. `wait`: for the model to load."""
         now_ms = self.clock_ms()
         taken = self.drain.once(db, now_ms)
         self.taken += taken
@@ -128,7 +129,7 @@ class Loop:
         self._keep_briefs(db, now_ms)
         for one in self.periodic:
             one.if_due(db, now_ms)
-        embedded = fill(db, self.model, EMBED_BATCH) if embed and not taken else 0
+        embedded = fill(db, self.model, EMBED_BATCH, wait=wait) if embed and not taken else 0
         ran += self._run(db, behind=True) if distil else 0
         if taken or ran or embedded:
             self.busy_ms = now_ms
@@ -146,6 +147,8 @@ class Loop:
     def everything(self, db: Connection, *, distil: bool = True) -> int:
         """Take in, distil and index all that is pending, turns that are still open included; files taken in."""
         before = self.taken
+        with transaction(db):
+            jobs.release(db, self.clock_ms())
         self.taken += self.drain.once(db, self.clock_ms())
         if distil:
             self.look.once(db, self.clock_ms())
@@ -156,7 +159,7 @@ class Loop:
                     jobs.hasten(db, ingest.DISTIL, "", due_ms=self.clock_ms())
                     jobs.hasten_ended(db, ingest.CLOSE, due_ms=self.clock_ms())
                     jobs.hasten(db, RECONCILE, "", due_ms=self.clock_ms())
-            more = self.one_pass(db, distil=distil)
+            more = self.one_pass(db, distil=distil, wait=True)
         self._keep_briefs(db, self.clock_ms())
         return self.taken - before
 
@@ -169,15 +172,21 @@ class Loop:
         memory.start()
         self.busy_ms = self.clock_ms()
         db = connect(self.config.db_path)
+        troubled = False
         try:
             while not self.stop.is_set():
                 self.wake.clear()
                 try:
+                    if troubled:  # what was begun then is not done, and nobody else will do it
+                        with transaction(db):
+                            jobs.release(db, self.clock_ms())
+                        troubled = False
                     self._grant_wishes(db)
                     if self.one_pass(db):
                         continue
                 except STORE_TROUBLE as error:
                     logger.error("the store cannot be used (%s): tried again in %d s", error, TROUBLE_PAUSE_S)
+                    troubled = True
                     self.stop.wait(TROUBLE_PAUSE_S)
                     continue
                 reason = self.reason_to_leave(db)

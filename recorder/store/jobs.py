@@ -86,6 +86,15 @@ def claim(db: Connection, now_ms: int, *, behind: bool = True) -> Job | None:
     return replace(found[0], behind=bool(found[0].behind)) if found else None
 
 
+def release(db: Connection, now_ms: int) -> None:
+    """Make due what was left running, before its lease ends: a worker died, or the store could not be used. There is
+    one worker, and it asks between two jobs."""
+    db.execute(
+        "update jobs set state = 'queued', due_ms = ?, lease_until_ms = null, again = 0 where state = 'running'",
+        (now_ms,),
+    )
+
+
 def complete(db: Connection, job: Job, outcome: str, now_ms: int) -> None:
     """The job is done; if it was asked for again meanwhile it is due once more."""
     db.execute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,8 @@ from worker.loop import Loop, run_once
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
+HANGS = "import signal, sys\nif 'worker.child' in sys.orig_argv:\n    signal.pause()\n"
+"""Of every interpreter: the model's child never comes to its first line."""
 
 
 @pytest.fixture
@@ -90,8 +93,34 @@ def test_vectors_are_made_while_the_past_still_waits(db: Connection, config: Con
     assert loop.model.status == "ok"
     loop.one_pass(db)
     assert standing(db)["behind"] > 0
-    assert loop.model.status != "ok", "the model was asked, and found to be broken"
+    assert loop.model.status != "ok" or loop.wake.wait(60), "the model was asked"
+    assert loop.model.status != "ok", "and found to be broken"
     loop.model.close()
+
+
+@needs_runtime
+def test_what_comes_is_taken_in_while_a_model_never_comes_to_an_end_of_loading(
+    db: Connection, config: Config, loop: Loop, cwd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken_model(config.models_dir)
+    (tmp_path / "sitecustomize.py").write_text(HANGS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    take(db, config, past(cwd, 1))
+    loop.one_pass(db)
+    drop(config, "a.json", **prompt("and now?", session="new", cwd=cwd))
+    loop.one_pass(db)
+    assert spool.pending(config.spool) == []
+    assert loop.model.status == "ok", "it is loading still"
+    loop.model.close()
+    assert loop.model.pid is None
+
+
+def test_a_drain_does_what_a_worker_that_died_had_begun(db: Connection, config: Config, cwd: str) -> None:
+    take(db, config, past(cwd, 1))
+    with transaction(db):
+        assert jobs.claim(db, time.time_ns() // 1_000_000) is not None
+    held.drain_once(config)
+    assert standing(db) == {"done": 1}
 
 
 def test_a_drain_does_all_of_the_past(db: Connection, config: Config, cwd: str) -> None:
