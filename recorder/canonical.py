@@ -33,6 +33,23 @@ _ALIKE |= dict.fromkeys((0x2018, 0x2019, 0x201A, 0x201B, 0x2032, 0x02BC, 0x2039,
 _ALIKE |= dict.fromkeys((0x201C, 0x201D, 0x201E, 0x201F, 0x2033, 0xAB, 0xBB), '"')
 _ALIKE |= dict.fromkeys((0x2800, 0x115F, 0x1160, 0x3164, 0xFFA0, 0x1D159), " ")  # blank, and no white space
 _JOINTS = re.compile(r"[-_/.:]+")
+LEAST_SAID = 3
+"""Words of what counts as said twice: `go go` is something else than `go`."""
+_LABEL = re.compile(
+    r"^(?:(?:the|my|our) )?(?:answer|rule|fact|statement|conclusion|result|summary|note|truth|value)"
+    r"(?: is)?(?: that)? ?[:=] ?"
+)
+_APPROVED = re.compile(
+    r" ?(?:[\u2705\u2714\u2713\u2611\U0001f44d\U0001f4af]|"
+    r"[(\[](?:verified|confirmed|checked|approved|correct|true|certain|ok|important)[)\]])$"
+)
+_SO = frozenset("ok true verified confirmed approved correct valid certain".split())
+"""Keys that say of a text only that it is so."""
+_SLUG = re.compile(r"[a-z]+(?:(?:_[a-z]+){3,}|(?:-[a-z]+){3,})")
+_INNER_QUOTE = re.compile(r"(?<!\w)[\"']|[\"'](?!\w)")
+_COMMA = re.compile(r"(?<=[a-z])(?<!\bno)(?<!\bnot)(?<!\byes)(?<!\bnever)(?<!\bnone)(?<!\bnothing),(?= [a-z\"'])")
+_COUNTS = re.compile(r"[$|&<>={}\\]|(?:^| )--?[a-z]|\w\(")
+"""Signs of a command or of code, where quotes and commas count."""
 MOST_WORDS = 100
 """Of a text in which another is looked for."""
 _SHORT_I = "\u0438\u0306"  # a letter of its own, and no letter with a mark
@@ -58,6 +75,60 @@ def shape(value: str) -> str:
 def worded(value: str) -> str:
     """The words of the value alone, as a key joins them: `we-deploy.with_helm`."""
     return " ".join(_JOINTS.sub(" ", canonical(value)).split())
+
+
+def plainly(value: str) -> str:
+    """The value without what may stand around and between its words and says nothing: that it is the answer, that it is
+    verified, quotes and commas inside it, that it is said twice, low lines or hyphens in the place of every space.
+
+    Only who compares what is proposed with what was rejected looks at this. It stays as it is where such a sign may
+    count: in commands and paths, between digits, after a `no`.
+    """
+    text = canonical(_single(value))
+    while True:
+        less = canonical(_APPROVED.sub("", _LABEL.sub("", text)))
+        less = canonical(_once(_unslugged(_unpointed(less))))
+        if less == text or not less:
+            return text
+        text = less
+
+
+def _single(value: str) -> str:
+    """The one text of JSON that says it several times, or that says of it that it is so."""
+    if not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
+        return found[0] if len({canonical(one) for one in found}) == 1 else value
+    if isinstance(found, dict):
+        said = [(key, one) for key, one in found.items() if str(key).casefold() in _WRAPS and isinstance(one, str)]
+        so = [key for key, one in found.items() if str(key).casefold() in _SO and one is True]
+        if len(said) == 1 and len(so) == len(found) - 1:
+            return said[0][1]
+    return value
+
+
+def _unpointed(text: str) -> str:
+    """A sentence without quotes around its words and commas behind them."""
+    return text if _COUNTS.search(text) else _COMMA.sub("", _INNER_QUOTE.sub("", text))
+
+
+def _unslugged(text: str) -> str:
+    """`so_it_is_said` as words."""
+    return re.sub("[-_]", " ", text) if _SLUG.fullmatch(text) else text
+
+
+def _once(text: str) -> str:
+    """What is said several times over, once."""
+    words = text.split()
+    bare = [_TAIL.sub("", word) for word in words]
+    for size in range(LEAST_SAID, len(words) // 2 + 1):
+        if len(words) % size == 0 and bare == bare[:size] * (len(words) // size):
+            return " ".join(words[:size])
+    return text
 
 
 def runs(text: str, least: int) -> list[str]:

@@ -230,6 +230,86 @@ def test_a_person_may_approve_only_what_was_looked_at(db: Connection, project: s
 WORDED = "we-deploy_with.helm-from-the-main-branch"
 
 
+AROUND = (
+    "{slug}",
+    "{slug2}",
+    "We 'deploy' with \"helm\"",
+    "We deploy, with helm",
+    '["{said}", "{said}"]',
+    "{said}\n{said}",
+    "{said}. {said}.",
+    '{{"rule": "{said}", "ok": true}}',
+    "{said} \u2705",
+    "{said} (verified)",
+    "Answer: {said}",
+    "The rule is: {said}",
+)
+
+
+@pytest.mark.parametrize("form", AROUND)
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_says_nothing_around_a_rejected_value_does_not_make_it_another_one(
+    db: Connection, project: str, form: str, turned: bool
+) -> None:
+    said = "We deploy with helm"
+    slug = said.lower().replace(" ", "_")
+    other = form.format(said=said, slug=slug, slug2=slug.replace("_", "-"))
+    first, then = (other, said) if turned else (said, other)
+    gate.propose(db, given(project, first), writer(project))
+    gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20), reason="not so")
+    again = given(project, then, key="other.key")
+    assert gate.propose(db, again, writer(project, Channel.AGENT, T0 + 30)).reason.startswith("tombstone")
+
+
+@pytest.mark.parametrize(
+    ("rejected", "said"),
+    [
+        ("use tabs in the code", "never use tabs in the code"),
+        ("no, use tabs here please", "no use tabs here please"),
+        ("the wanted version is 1.2", "the wanted version is 12"),
+        ("run git-lfs pull origin main", "run git lfs pull origin main"),
+        ('echo "a b c d" --flag x', "echo a b c d --flag x"),
+        ('{"rule": "use the trunk branch", "ok": true}', '{"rule": "use the trunk branch", "ok": false}'),
+        ("use the trunk branch", "use the trunk branch \u274c"),
+        ("use the trunk branch", "use the trunk branch (deprecated)"),
+        ("the ports are 80, 443", "the ports are 80 443"),
+        ("it is in src/app_main.py", "it is in src/app-main.py"),
+    ],
+)
+def test_what_says_something_else_is_not_refused_for_what_was_rejected(
+    db: Connection, project: str, rejected: str, said: str
+) -> None:
+    gate.propose(db, given(project, rejected), writer(project))
+    gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20), reason="not so")
+    outcome = gate.propose(db, given(project, said, key="other.key"), writer(project, Channel.AGENT, T0 + 30))
+    assert outcome.action == "created", outcome.reason
+
+
+@pytest.mark.parametrize("verb", ["reject", "forget"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"namespace": "{space}.we_deploy_with_helm"},
+        {"namespace": "{space}.we-deploy", "key": "with.helm"},
+        {"tags": ("we deploy", "with helm")},
+        {"key": "we.deploy", "value": "with helm"},
+    ],
+)
+def test_a_namespace_tags_and_a_key_with_its_value_say_it_no_more_than_a_value_does(
+    db: Connection, project: str, change: dict[str, str], verb: str
+) -> None:
+    space = f"project.{project}"
+    gate.propose(db, given(project, "We deploy with helm"), writer(project))
+    if verb == "reject":
+        gate.reject(db, space, "decision.deploy", writer(project, now_ms=T0 + 20), reason="not so")
+    else:
+        gate.forget(db, space, "decision.deploy", writer(project, now_ms=T0 + 20))
+    told = {name: one.format(space=space) if name == "namespace" else one for name, one in change.items()}
+    said = given(project, **({"value": "it is so", "key": "some.key", "evidence": ()} | told))
+    outcome = gate.tell(db, said, writer(project, Channel.AGENT, T0 + 30))
+    assert outcome.reason.startswith("tombstone" if verb == "reject" else "forgotten"), outcome
+
+
 @pytest.mark.parametrize(
     "change",
     [{"key": WORDED}, {"key": f"note.{WORDED}.2"}, {"tags": (SAID,)}, {"tags": ("one", WORDED)}],

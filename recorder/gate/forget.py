@@ -130,7 +130,7 @@ def _deny(db: Connection, planned: Plan, writer: Writer) -> None:
             denials.deny_value(db, value, actor=by, reason=None, now_ms=now_ms)
         elif planned.memory is not None:
             # `8080` is refused where it stood, and nowhere else.
-            tombs.lay(db, planned.memory, value, writer, "forgotten", None)
+            tombs.lay(db, planned.memory, value, writer, tombs.FORGOTTEN, None)
 
 
 def _all(db: Connection, event_ids: Sequence[int]) -> Iterable[StoredEvent]:

@@ -13,6 +13,8 @@ from recorder.store import denials, events, statements, tombstones
 from recorder.store.db import Connection
 from recorder.store.tombstones import Tombstone
 
+FORGOTTEN = "forgotten"
+"""The cause where a person did not say that it is false either: a value too short to be refused everywhere."""
 LEFT_OUT = "[left out]"
 """In the place of a reason that says what was rejected or forgotten."""
 
@@ -27,7 +29,7 @@ def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[Stor
     cited = events.as_seen(db, cited)
     scopes = scopes_of(db, proposal.namespace, writer)
     if not writer.is_person:
-        check_words(db, scopes, (proposal.key, *proposal.tags))
+        _check_around(db, scopes, proposal)
     denied = [at_ms for text in (proposal.value, *proposal.parts) for at_ms in denials.of_value(db, text)]
     found = {
         one.id: one
@@ -43,6 +45,8 @@ def pass_by(db: Connection, proposal: Proposal, writer: Writer, cited: list[Stor
             if not _said_since(writer, proposal, cited, one.created_ms):
                 raise GateRefused("deleted", "a person deleted this: only a person brings it back")
         elif not _says_it_again(writer, proposal, cited, one.created_ms):
+            if one.cause == FORGOTTEN:
+                raise GateRefused("forgotten", "a person had this forgotten: only a person brings it back")
             raise GateRefused("tombstone", "a person said that this is not so: only a person brings it back")
     for one in standing:
         tombstones.lift(db, one.id, writer.actor, writer.now_ms)
@@ -70,7 +74,7 @@ def pass_again(db: Connection, memory: Memory, writer: Writer) -> None:
     if not writer.is_person:
         if standing:
             raise GateRefused("deleted", "a person deleted what says this: only a person brings it back")
-        check_words(db, _told_in(db, memory), (memory.key, *memory.tags))
+        _check_around(db, _told_in(db, memory), memory)
     for one in standing:
         tombstones.lift(db, one.id, writer.actor, writer.now_ms)
 
@@ -97,6 +101,22 @@ def _told_in(db: Connection, memory: Memory) -> tuple[str, ...]:
     everywhere = home == "user" and memory.home_project_id is None and memory.trust is not Trust.VERIFIED
     more = (memory.home_project_id,) if memory.home_project_id else tombstones.scopes(db) if everywhere else ()
     return tuple(dict.fromkeys(("user", home, memory.namespace, *more)))
+
+
+def _check_around(db: Connection, scopes: Sequence[str], said: Proposal | Memory) -> None:
+    """Let nothing pass that says around its value, or by its key and its value together, what it may not.
+
+    Raises: GateRefused.
+    """
+    head, _, below = said.namespace.partition(".")
+    below = below if head == "user" else below.partition(".")[2]
+    place = f"{below}.{said.key}" if below else said.key
+    check_words(db, scopes, (place, *said.tags, " ".join(said.tags)))
+    if tombstones.said_across(db, scopes, place, said.value):
+        raise GateRefused("tombstone", "its key and its value together say what a person said is not so")
+    together = denials.of_value(db, worded(f"{place} {said.value}"))
+    if together and not denials.of_value(db, said.value):
+        raise GateRefused("forgotten", "its key and its value together say what a person forgot")
 
 
 def check_words(db: Connection, scopes: Sequence[str], texts: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recorder.canonical import canonical, runs, shape, worded
+from recorder.canonical import canonical, plainly, runs, shape, worded
 from recorder.store import digests
 from recorder.store.db import Connection
 
@@ -59,7 +59,7 @@ def lay(
             scope,
             digests.of(db, PURPOSE, canonical(key), now_ms),
             digests.of(db, PURPOSE, canonical(value), now_ms),
-            digests.of(db, PURPOSE, shape(value), now_ms),
+            digests.of(db, PURPOSE, _other_form(value), now_ms),
             digests.of(db, PURPOSE, worded(value), now_ms),
             cause,
             memory_id,
@@ -77,16 +77,29 @@ def matching(db: Connection, scopes: Iterable[str], key: str, value: str) -> lis
     if not digests.any_key(db, PURPOSE):
         return []
     same_value = json.dumps(list(digests.under_every_key(db, PURPOSE, [canonical(value), shape(value)])))
+    plain = plainly(value)
+    plain_value = json.dumps(list(digests.under_every_key(db, PURPOSE, [plain])))
     same_key = json.dumps(list(digests.under_every_key(db, PURPOSE, [canonical(key)])))
     rows = db.execute(
         f"select {_COLUMNS} from tombstones t where t.lifted_ms is null"
         " and t.scope in (select value from json_each(?1))"
-        " and (t.value_digest in (select value from json_each(?2))"
-        " or t.shape_digest in (select value from json_each(?2)))"
-        " and (?4 or t.key_digest in (select value from json_each(?3))) order by t.id",
-        (json.dumps(list(scopes)), same_value, same_key, len(canonical(value)) >= TELLING),
+        " and ((t.value_digest in (select value from json_each(?2)) or t.shape_digest in (select value from"
+        " json_each(?2))) and (?4 or t.key_digest in (select value from json_each(?3)))"
+        " or (t.value_digest in (select value from json_each(?5)) or t.shape_digest in (select value from"
+        " json_each(?5))) and (?6 or t.key_digest in (select value from json_each(?3)))) order by t.id",
+        (
+            *(json.dumps(list(scopes)), same_value, same_key, len(canonical(value)) >= TELLING),
+            *(plain_value, len(plain) >= TELLING),
+        ),
     )
     return [Tombstone(*row) for row in rows]
+
+
+def _other_form(value: str) -> str:
+    """The second form a value is known in: as it looks, where that is another one, else without what stands around
+    its words."""
+    looks = shape(value)
+    return plainly(value) if looks == canonical(value) else looks
 
 
 def scopes(db: Connection) -> list[str]:
@@ -94,11 +107,22 @@ def scopes(db: Connection) -> list[str]:
     return [row[0] for row in db.execute("select distinct scope from tombstones where lifted_ms is null order by 1")]
 
 
+def said_across(db: Connection, scopes: Iterable[str], key: str, value: str) -> bool:
+    """Whether the end of a key and the value behind it say one of the rejected values together."""
+    words = worded(key).split()
+    ends = [" ".join([*words[at:], worded(value)]) for at in range(len(words))]
+    return _rejected_words(db, scopes, [end for end in ends if len(end) >= TELLING])
+
+
 def said_in(db: Connection, scopes: Iterable[str], text: str) -> bool:
     """Whether a text says one of the rejected values of the scopes: a key, a tag, a reason."""
+    return _rejected_words(db, scopes, runs(text, TELLING))
+
+
+def _rejected_words(db: Connection, scopes: Iterable[str], texts: list[str]) -> bool:
     if not digests.any_key(db, PURPOSE):
         return False
-    held = digests.under_every_key(db, PURPOSE, runs(text, TELLING))
+    held = digests.under_every_key(db, PURPOSE, texts)
     rows = db.execute(
         "select 1 from tombstones where lifted_ms is null and scope in (select value from json_each(?1))"
         " and words_digest in (select value from json_each(?2)) limit 1",
