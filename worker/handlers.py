@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from recorder.capture.redact import Redactor
 from recorder.config import Config
 from recorder.counted import many
 from recorder.errors import RetryLater
-from recorder.models import Job, Scope
+from recorder.models import EventKind, Job, Scope, StoredEvent
 from recorder.store import events, health, jobs, memories, sessions
 from recorder.store.db import Connection, transaction
 from worker import cited, conflicts
@@ -23,6 +23,9 @@ from worker.reconcile import RECONCILE
 LOOK_BACK = 200
 # Pieces of a long transcript, about 4 MB each, that are read before others have their turn.
 PIECES_AT_ONCE = 2
+# Of a prompt the transcript tells so soon, or hardly ever.
+TOLD_WITHIN_MS = 10_000
+LOOK_AGAIN_MS = 500
 # In so much of a transcript stands where its session began.
 BEGINNING_BYTES = 256 * 1024
 
@@ -35,6 +38,8 @@ class Context:
     config: Config
     redactor: Redactor
     now_ms: int
+    patient: bool = True
+    """Whether a turn may wait a moment for what its transcript says of it."""
 
 
 Handler = Callable[[Context, Job], str]
@@ -45,6 +50,8 @@ def distil_turn(context: Context, job: Job) -> str:
 
     What waits behind all else came by a backfill, and its transcript is the backfill's to read. The outcome says what
     came of it: `empty`, or how many proposals were taken and refused.
+
+    Raises: RetryLater where the transcript does not tell of the prompt yet, which alone says that a person typed it.
     """
     db = context.db
     session_id, _, prompt_id = job.subject.partition("\n")
@@ -56,6 +63,8 @@ def distil_turn(context: Context, job: Job) -> str:
     turn = events.of_turn(db, session_id, prompt_id)
     if session is None or not turn:
         return "empty"
+    if context.patient and not job.behind and _is_untold(context, session, turn):
+        raise RetryLater(LOOK_AGAIN_MS)
     if named := cited.ids(turn):
         with transaction(db):
             memories.note_used(db, named, session_id, prompt_id, context.now_ms)
@@ -81,6 +90,16 @@ def distil_turn(context: Context, job: Job) -> str:
         refused += outcome.action == "refused"
         taken += outcome.action in ("created", "corroborated", "superseded")
     return f"taken {taken}, refused {refused} of {len(found)}" if found else "empty"
+
+
+def _is_untold(context: Context, session: sessions.Session, turn: Sequence[StoredEvent]) -> bool:
+    """Whether hooks told of a prompt moments ago that Claude Code has not written down yet. It writes when it finds the
+    time: on a busy machine after the turn's end."""
+    path = Path(session.transcript_path) if session.transcript_path else None
+    if path is None or context.now_ms >= turn[-1].at_ms + TOLD_WITHIN_MS:
+        return False
+    asked = [event for event in turn if event.kind is EventKind.PROMPT and event.agent_id is None]
+    return any(event.uuid is None for event in asked) and reading.is_claudes(path, context.config) and path.is_file()
 
 
 def close_session(context: Context, job: Job) -> str:

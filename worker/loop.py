@@ -117,7 +117,8 @@ class Loop:
         self.model.when_loaded = self.wake.set
 
     def one_pass(self, db: Connection, *, distil: bool = True, embed: bool = True, wait: bool = False) -> bool:
-        """One round. True when something was done, so that another may find more. `wait`: for the model to load."""
+        """One round. True when something was done, so that another may find more. `wait`: for the model to load, and
+        for nothing else."""
         now_ms = self.clock_ms()
         taken = self.drain.once(db, now_ms)
         self.taken += taken
@@ -125,21 +126,21 @@ class Loop:
             # Its first question comes soon, and the model takes longer to load than a question waits.
             self.drain.session_began = False
             threading.Thread(target=self.model.warm, name="warm", daemon=True).start()
-        ran = self._run(db, behind=False) if distil else 0
+        ran = self._run(db, behind=False, patient=not wait) if distil else 0
         self._keep_briefs(db, now_ms)
         for one in self.periodic:
             one.if_due(db, now_ms)
         embedded = fill(db, self.model, EMBED_BATCH, wait=wait) if embed and not taken else 0
-        ran += self._run(db, behind=True) if distil else 0
+        ran += self._run(db, behind=True, patient=not wait) if distil else 0
         if taken or ran or embedded:
             self.busy_ms = now_ms
         return bool(taken or ran or embedded)
 
-    def _run(self, db: Connection, *, behind: bool) -> int:
+    def _run(self, db: Connection, *, behind: bool, patient: bool) -> int:
         """Run jobs that are due, for a moment: the spool is looked at again soon. How many."""
         ran, until_ms = 0, self.clock_ms() + SLICE_MS
         while (now_ms := self.clock_ms()) < until_ms and not self.stop.is_set():
-            if not run_once(Context(db, self.config, self.redactor, now_ms), HANDLERS, behind=behind):
+            if not run_once(Context(db, self.config, self.redactor, now_ms, patient), HANDLERS, behind=behind):
                 break
             ran += 1
         return ran

@@ -99,7 +99,7 @@ def test_a_gap_of_an_ended_session_is_a_note_with_its_numbers(db: Connection, co
     close(db, "s1")
     ((state, text),) = hook_checks(db, config)
     assert state == "note"
-    assert "session s1: missed=1 events" in text and "tool calls: 1 in the log, 1 by hook, 1 healed" in text
+    assert "session s1: missed=1 event," in text and "tool calls: 1 in the log, 1 by hook, 1 healed" in text
 
 
 def test_hooks_that_fell_silent_in_a_session_that_goes_on_are_bad(db: Connection, config: Config, cwd: str) -> None:

@@ -10,10 +10,10 @@ import pytest
 from recorder.capture import reading
 from recorder.capture.redact import Redactor
 from recorder.config import Config
-from recorder.models import EventKind, Scope, Source
+from recorder.models import EventKind, Scope, Source, Trust
 from recorder.store import events, health, jobs, memories, sessions
 from recorder.store.db import Connection, transaction
-from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, take
+from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, stop, take
 from tests.worker.written import record, turn, write
 from worker import held, reconcile
 from worker.loop import Loop
@@ -272,3 +272,30 @@ def test_one_drain_reads_what_no_hook_told_of_without_waiting(config: Config, db
     held.drain_once(config)
     held.drain_once(config)
     assert stored(db) == {EventKind.PROMPT: [True], EventKind.TOOL_CALL: [True]}
+
+
+def test_a_rule_is_distilled_when_the_transcript_has_said_who_typed_it(
+    db: Connection, config: Config, loop: Loop, cwd: str
+) -> None:
+    path = write(transcript(config), [], changed_ms=T0)
+    where = {"cwd": cwd, "transcript_path": str(path), "prompt_id": "p1"}
+    take(db, config, [event_of(prompt(SAID) | where), event_of(stop() | where, at_ms=T0 + 10)], now_ms=T0 + 10)
+    scope = Scope(next(iter(db.execute("select project_id from sessions where id = 's1'")))[0])
+    work(loop, db, T0 + 100)
+    assert memories.listing(db, scope) == [], "the client has not written the prompt down yet"
+    write(path, turn(1, SAID, "ls", at_ms=T0, cwd=cwd), changed_ms=T0 + 200)
+    work(loop, db, T0 + 1_000)
+    (rule,) = [one for one in memories.listing(db, scope) if one.value.startswith("Always")]
+    assert (rule.trust, rule.version) == (Trust.VERIFIED, 1)
+
+
+def test_a_rule_is_distilled_all_the_same_when_no_transcript_tells_of_it(
+    db: Connection, config: Config, loop: Loop, cwd: str
+) -> None:
+    path = write(transcript(config), [], changed_ms=T0)
+    where = {"cwd": cwd, "transcript_path": str(path), "prompt_id": "p1"}
+    take(db, config, [event_of(prompt(SAID) | where), event_of(stop() | where, at_ms=T0 + 10)], now_ms=T0 + 10)
+    scope = Scope(next(iter(db.execute("select project_id from sessions where id = 's1'")))[0])
+    work(loop, db, T0 + 11_000)
+    (rule,) = memories.listing(db, scope)
+    assert rule.trust is Trust.CANDIDATE
