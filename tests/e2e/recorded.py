@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from recorder.models import Memory, Scope, StoredEvent, Trust
-from recorder.store import db, events, memories, sessions
+from recorder.store import db, events, jobs, memories, sessions
 from tests.e2e.client import Machine, records, wait_for
 
 
@@ -48,6 +48,17 @@ class Recorder:
             return int(wait_for(lambda: len(self.events()), "event taken in by it"))
         except TimeoutError as error:
             raise TimeoutError(f"{error}: {log.read_text() if log.exists() else 'never started'}") from error
+
+    def settle(self) -> None:
+        """Take in all there is, until no turn waits to be distilled."""
+
+        def settled() -> bool:
+            self.run("drain")
+            with self.store() as connection:
+                distil = jobs.counts(connection).get("distil", {})
+            return not distil.get("queued") and not distil.get("running")
+
+        wait_for(settled, "every turn distilled")
 
     @contextmanager
     def store(self) -> Iterator[db.Connection]:

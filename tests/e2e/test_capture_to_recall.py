@@ -124,7 +124,7 @@ def work(new_machine: Callable[..., Machine]) -> Iterator[Work]:
         assert headless.code == 0, headless.stderr
         at_the_terminal(machine)
         taken = recorder.woken()
-        recorder.run("drain")
+        recorder.settle()
         yield Work(recorder, headless, SETTINGS.encode(), taken, tool_results(machine), recorder.events())
     finally:
         recorder.run("uninstall")
