@@ -19,13 +19,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import Tool, ToolAnnotations
 from pydantic import Field
 
-from recorder import config, embed, gate, redaction
+from recorder import config, dates, embed, gate, redaction
 from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
 from recorder.models import Channel, Hit, Memory, MemoryKind, Order, Origin, Proposal, Recall, Scope, Trust
 from recorder.recall import fence, filters, neighbours, rank, reading
 from recorder.recall import scope as scopes
 from recorder.store import db as store
-from recorder.store import hits, memories, search
+from recorder.store import hits, memories, search, validity
 from recorder.store.only import EVERYTHING, Only
 
 logger = logging.getLogger("recorder.mcp")
@@ -281,7 +281,11 @@ class Tools:
             memory = _standing(call, namespace, key, only)
             hit = hits.of_memories(call.db, call.scope, [memory.id], now_ms=call.now_ms, only=only)[memory.id]
             _note(call, [hit], "read")
-            return fence.fence([hit], call.config.recall.max_tokens, f"tags: {', '.join(memory.tags) or 'none'}")
+            told = [f"tags: {', '.join(memory.tags) or 'none'}"]
+            if not only.of_another_time:
+                coming = validity.coming(call.db, memory.id, call.now_ms)
+                told += [f"from {dates.shown(*one.begins)}: {fence.cut(fence.line(one.value), 200)}" for one in coming]
+            return fence.fence([hit], call.config.recall.max_tokens, "; ".join(told))
 
     def memory_list(
         self,
@@ -515,7 +519,7 @@ def _standing(call: Call, namespace: str | None, key: str, only: Only = EVERYTHI
         raise absent
     places = [scopes.address(call.scope, namespace)] if namespace else [scopes.default_namespace(call.scope), "user"]
     for place in places:
-        memory = memories.find(call.db, place, key)
+        memory = memories.find(call.db, place, key, now_ms=call.now_ms)
         if memory is None:
             continue
         if only.of_another_time:

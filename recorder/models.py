@@ -268,6 +268,9 @@ class Proposal:
     """The words are an outright rule ("always", "never", "remember", "I prefer") and not a passing remark."""
     parts: tuple[str, ...] = ()
     """What the value was put together from, what is said first; none where somebody wrote it as it is."""
+    opened: tuple[str, ...] = ()
+    """The dates said to be open, of `valid_from`, `valid_to` and `expires`: of the same words a date that is not given
+    stays as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +307,14 @@ class Memory:
     valid_to_precision: Precision | None = None
     expires_ms: int | None = None
     pinned: bool = False
+
+    @property
+    def begins(self) -> tuple[int | None, Precision | None]:
+        return self.valid_from_ms, self.valid_from_precision
+
+    @property
+    def ends(self) -> tuple[int | None, Precision | None]:
+        return self.valid_to_ms, self.valid_to_precision
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 SLICE_MS = 200
 EMBED_BATCH = 16
+HOUR_MS = 3_600_000
 UPKEEP_EVERY_MS = 60_000
 CODE_CHECK_EVERY_MS = 30_000
 TROUBLE_PAUSE_S = 5.0
@@ -103,7 +104,7 @@ class Loop:
     drain: Drain = field(init=False)
     look: Look = field(init=False)
     periodic: tuple[Periodic, ...] = field(init=False)
-    briefed: tuple[int, str | None] = (-1, None)
+    briefed: tuple[int, str | None, int] = (-1, None, 0)
     code_check_due_ms: int = 0
     code_stamp_ns: int = 0
     busy_ms: int = 0
@@ -237,8 +238,10 @@ class Loop:
         return min(poll_s, max(0.05, (due_ms - self.clock_ms()) / 1000))
 
     def _keep_briefs(self, db: Connection, now_ms: int) -> None:
-        mark = upkeep.change_mark(db, now_ms), health.stuck(db, now_ms)
+        # Days, months and years begin with an hour: by then another version may hold.
+        mark = upkeep.change_mark(db, now_ms), health.stuck(db, now_ms), now_ms // HOUR_MS
         if mark != self.briefed:
+            gate.turn_due(db, now_ms)
             brief.write_all(db, self.config, now_ms)
             self.briefed = mark
 

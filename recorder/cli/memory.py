@@ -47,7 +47,7 @@ from recorder.models import (
 )
 from recorder.recall import fence, reading
 from recorder.recall import scope as scopes
-from recorder.store import audit, findings, memories, policy
+from recorder.store import audit, findings, memories, policy, validity
 from recorder.store.db import transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
@@ -97,7 +97,7 @@ def remember(
     valid_to: Annotated[
         str | None, typer.Option("--valid-to", help="Until when, that moment left out; unknown: it ended some time.")
     ] = None,
-    expires: Annotated[str | None, typer.Option("--expires", help="Not recalled after 12h, 30d, 8w.")] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help="Not recalled after 12h, 30d, 8w; or never.")] = None,
     expected_version: Expected = None,
     project: Project = None,
     as_json: Json = False,
@@ -131,12 +131,18 @@ def remember(
                 valid_to_precision=to_precision,
                 expires_ms=_expiry(expires, here.now_ms) if expires else gate.expiry_left(there, here.now_ms),
                 explicit=True,
+                opened=_opened(valid_from=valid_from, valid_to=valid_to, expires=expires),
             ),
             here.writer(scope),
             session_id=here.environ.get("CLAUDE_CODE_SESSION_ID"),
             expected_version=expected_version,
         )
         _tell(here, scope, outcome, as_json)
+
+
+def _opened(**given: str | None) -> tuple[str, ...]:
+    """The dates that are said to be open."""
+    return tuple(name for name, text in given.items() if (text or "").strip().lower() in (dates.OPENLY, dates.NEVER))
 
 
 def _tags(text: str) -> tuple[str, ...]:
@@ -177,7 +183,7 @@ def standing(
     """
     scope = here.address_scope(project)
     where = address(scope, namespace)
-    memory = memories.find(here.db, where, key)
+    memory = memories.find(here.db, where, key, now_ms=here.now_ms)
     if (
         memory is None
         or not memories.visible(here.db, memory, scope)
@@ -211,6 +217,8 @@ def get(named: Named, as_of: Then = None, project: Project = None, as_json: Json
         out.print(Text(f"{memory.namespace}/{memory.key}", "bold"))
         out.print(Text(plain(memory.value)))
         out.print(Text(_interval(memory), "dim"))
+        for one in validity.coming(here.db, memory.id, here.now_ms) if as_of is None else ():
+            out.print(Text(f"from {dates.shown(*one.begins)}: {plain(one.value)}", "dim"))
         out.print(
             Text(
                 f"{memory.kind} · {state} · version {memory.version} · {when(memory.recorded_ms)} · {memory.source}"

@@ -12,6 +12,7 @@ from recorder.gate.labels import Labels, differences, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
 from recorder.gate.reach import AT_ONCE_EVENTS, Plan, plan, plan_events, reached
+from recorder.gate.room import turn_due
 from recorder.gate.same import saying_the_same
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
 from recorder.gate.tombs import against
@@ -69,6 +70,7 @@ __all__ = [
     "strings",
     "sweep",
     "tell",
+    "turn_due",
     "unlink",
     "withdraw",
 ]

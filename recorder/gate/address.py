@@ -9,7 +9,7 @@ from unicodedata import category
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.writer import Writer
 from recorder.models import Channel, Memory, Proposal
-from recorder.store import memories, projects
+from recorder.store import memories, projects, validity
 from recorder.store.db import Connection
 
 LONGEST = 200
@@ -70,13 +70,21 @@ def standing_at(
 
     Raises: NotFound, Conflict.
     """
-    current = memories.find(db, namespace, key)
+    current = at(db, namespace, key, writer.now_ms)
     of_sync = writer.channel is Channel.CLAUDE_AUTO and namespace.startswith("claude.")
     if current is None or not (of_sync or memories.visible(db, current, writer.scope)):
         raise NotFound(f"there is no memory {namespace}/{key} here")
     if expected_version is not None and current.version != expected_version:
         raise Conflict(f"{namespace}/{key} is at version {current.version} now, not {expected_version}: read it again")
     return current
+
+
+def at(db: Connection, namespace: str, key: str, now_ms: int) -> Memory | None:
+    """The memory at the address, whoever may see it; what holds now stands from here on."""
+    found = memories.find(db, namespace, key)
+    if found is not None and validity.turn(db, found.id, now_ms):
+        return memories.find(db, namespace, key)
+    return found
 
 
 def apart(db: Connection, proposal: Proposal, writer: Writer) -> Proposal:

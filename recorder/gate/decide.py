@@ -9,7 +9,7 @@ from hashlib import sha256
 from recorder import dates
 from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused
-from recorder.gate import address, tombs
+from recorder.gate import address, room, tombs
 from recorder.gate.hiding import release_same, taken_back
 from recorder.gate.standing import NEVER_A_PREFERENCE, SESSIONS_TO_VERIFY, STANDING
 from recorder.gate.writer import Outcome, Writer, address_of, audited, changed, note
@@ -62,7 +62,7 @@ def tell(
 
     def keep_and_decide(db: Connection, clean: Proposal, writer: Writer) -> Outcome:
         clean = clean if writer.is_person else address.apart(db, clean, writer)
-        _expect(db, clean, expected_version)
+        _expect(db, clean, expected_version, writer.now_ms)
         with attempt(db):
             said = statement(db, clean, writer, session_id)
             return decide(db, replace(clean, evidence=(said,)), writer)
@@ -70,8 +70,8 @@ def tell(
     return _judge(db, redacted(proposal, writer), writer, keep_and_decide)
 
 
-def _expect(db: Connection, proposal: Proposal, version: int | None) -> None:
-    current = memories.find(db, proposal.namespace, proposal.key)
+def _expect(db: Connection, proposal: Proposal, version: int | None, now_ms: int) -> None:
+    current = address.at(db, proposal.namespace, proposal.key, now_ms)
     stands = current.version if current else 0
     if version is not None and stands != version:
         raise Conflict(f"{proposal.namespace}/{proposal.key} is at version {stands} now, not {version}: read it again")
@@ -104,7 +104,7 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     trust = _trust(proposal, writer, cited)
     if trust is not Trust.VERIFIED:
         proposal = address.apart(db, proposal, writer)
-    current = memories.find(db, proposal.namespace, proposal.key)
+    current = address.at(db, proposal.namespace, proposal.key, writer.now_ms)
     same = current is not None and canonical(current.value) == canonical(proposal.value)
     free = current is not None and _withdrawn(db, current)
     if current is not None and current.deleted and not free and not writer.is_person and same:
@@ -177,22 +177,22 @@ def _withdrawn(db: Connection, current: Memory) -> bool:
 
 
 def _dated_anew(current: Memory, proposal: Proposal) -> bool:
-    """Whether the same words are given other dates."""
-    given = (proposal.valid_from_ms, proposal.valid_from_precision, proposal.valid_to_ms, proposal.valid_to_precision)
-    stands = (current.valid_from_ms, current.valid_from_precision, current.valid_to_ms, current.valid_to_precision)
-    dated = any(part is not None for part in given) and given != stands
-    return dated or (proposal.expires_ms is not None and proposal.expires_ms != current.expires_ms)
+    """Whether the same words, dated as before where no date is given, have other dates."""
+    wanted = (proposal.valid_from_ms, proposal.valid_from_precision, proposal.valid_to_ms, proposal.valid_to_precision)
+    return (*wanted, proposal.expires_ms) != (*current.begins, *current.ends, current.expires_ms)
 
 
 def _dated_as_before(current: Memory, proposal: Proposal) -> Proposal:
     """The same words again, with the dates they had where none are given."""
-    if (proposal.valid_from_ms, proposal.valid_from_precision) == (None, None):
-        proposal = replace(
-            proposal, valid_from_ms=current.valid_from_ms, valid_from_precision=current.valid_from_precision
-        )
-    if (proposal.valid_to_ms, proposal.valid_to_precision) == (None, None):
-        proposal = replace(proposal, valid_to_ms=current.valid_to_ms, valid_to_precision=current.valid_to_precision)
-    return proposal if proposal.expires_ms is not None else replace(proposal, expires_ms=current.expires_ms)
+    if (proposal.valid_from_ms, proposal.valid_from_precision) == (None, None) and "valid_from" not in proposal.opened:
+        begins_ms, precision = current.begins
+        proposal = replace(proposal, valid_from_ms=begins_ms, valid_from_precision=precision)
+    if (proposal.valid_to_ms, proposal.valid_to_precision) == (None, None) and "valid_to" not in proposal.opened:
+        ends_ms, precision = current.ends
+        proposal = replace(proposal, valid_to_ms=ends_ms, valid_to_precision=precision)
+    if proposal.expires_ms is None and "expires" not in proposal.opened:
+        proposal = replace(proposal, expires_ms=current.expires_ms)
+    return proposal
 
 
 def _labelled_anew(current: Memory, proposal: Proposal) -> bool:
@@ -316,23 +316,24 @@ def supersede(
     action: str = "superseded",
     why: str | None = None,
 ) -> Outcome:
-    """Let the proposal stand from when it was said; what stood there held until then, unless it was rejected.
+    """Let the proposal hold when it says, from when it was said where it does not; what stood there holds at every
+    other time, unless it was rejected.
 
-    Where a person puts another value in its place, nothing automatic brings the old one back.
+    Where a person puts another value in its place for good, nothing automatic brings the old one back.
     """
     other = canonical(current.value) != canonical(proposal.value)
     told = ""
     if other:
         said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
         from_ms = proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
-        held = current.state is State.ACTIVE and current.trust is not Trust.REJECTED
-        if held and (current.valid_from_ms is None or current.valid_from_ms < from_ms):
-            memories.close_version(db, current.version_id, valid_to_ms=from_ms, now_ms=writer.now_ms)
         if proposal.valid_from_ms is None and proposal.valid_from_precision is None:
             proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
-        if writer.is_person and current.trust is not Trust.REJECTED:
-            told = taken_back(db, current, writer, "corrected", None, instead=proposal.value)
+    held = current.state is State.ACTIVE and current.trust is not Trust.REJECTED
+    made = room.make(db, current, proposal, writer.now_ms, keep=other and held)
+    if other and writer.is_person and current.trust is not Trust.REJECTED and not made.lasts:
+        told = taken_back(db, current, writer, "corrected", None, instead=proposal.value)
     outcome = _version(db, current.id, proposal, writer, trust, cited, action, why)
+    told = "; ".join(part for part in (told, room.fill(db, made, current, writer)) if part)
     return replace(outcome, reason=told) if told else outcome
 
 
@@ -375,7 +376,13 @@ def _corroborate(
     if current.trust is Trust.CANDIDATE and (trust is Trust.VERIFIED or risen):
         kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, current.version_id)]
         outcome = _version(
-            db, current.id, replace(proposal, value=current.value), writer, Trust.VERIFIED, cited, "verified"
+            db,
+            current.id,
+            _dated_as_before(current, replace(proposal, value=current.value)),
+            writer,
+            Trust.VERIFIED,
+            cited,
+            "verified",
         )
         if outcome.memory is not None:
             memories.add_evidence(db, outcome.memory.version_id, kept)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from recorder import dates
-from recorder.gate import tombs
+from recorder.gate import room, tombs
 from recorder.gate.address import standing_at
 from recorder.gate.decide import as_proposal, check_interval, check_origin
 from recorder.gate.standing import allows, outranks
@@ -86,13 +86,14 @@ def labelled(db: Connection, current: Memory, labels: Labels, writer: Writer, wh
     wanted = replace(_with(current, labels), occurred_ms=memories.occurred_ms(db, current.version_id))
     kept = [(event.id, quote, event.session_id) for event, quote in memories.evidence(db, current.version_id)]
     channel = memories.channel_of(db, current.version_id)
+    made = room.make(db, current, wanted, writer.now_ms, keep=False)
     version_id = memories.add_version(
         db, current.id, wanted, trust=current.trust, channel=channel, now_ms=writer.now_ms
     )
     memories.add_evidence(db, version_id, kept)
     told = differences(current, wanted)
     note(db, writer, replace(current, version_id=version_id), "labelled", why, {"labels": told})
-    return Outcome("labelled", memories.find(db, current.namespace, current.key))
+    return Outcome("labelled", memories.find(db, current.namespace, current.key), room.fill(db, made, current, writer))
 
 
 def _asked(db: Connection, current: Memory, labels: Labels, writer: Writer, told: str, why: str | None) -> Outcome:

@@ -36,12 +36,22 @@ VISIBLE = policy.visible("?1")
 UNDECIDED = "m.scope_id is null and m.namespace like 'claude.%'"
 
 
-def find(db: Connection, namespace: str, key: str) -> Memory | None:
-    """The memory at this address as it stands, deleted ones included."""
-    rows = db.execute(f"select {COLUMNS} {CURRENT} where m.namespace = ? and m.key = ?", (namespace, key))
+def find(db: Connection, namespace: str, key: str, *, now_ms: int | None = None) -> Memory | None:
+    """The memory at this address as it stands, deleted ones included; with `now_ms` what of it holds then, where any
+    does."""
+    rows = db.execute(
+        f"select {COLUMNS} {_at(now_ms)} where m.namespace = :namespace and m.key = :key",
+        {"namespace": namespace, "key": key, "now_ms": now_ms},
+    )
     for row in rows:
-        return _memory(row)
+        return of_row(row)
     return None
+
+
+def _at(now_ms: int | None) -> str:
+    if now_ms is None:
+        return CURRENT
+    return f"from memories m join memory_versions v on v.id = coalesce({policy.holding(':now_ms')}, m.version_id)"
 
 
 def version(db: Connection, memory_id: int, number: int) -> Memory | None:
@@ -52,7 +62,7 @@ def version(db: Connection, memory_id: int, number: int) -> Memory | None:
         (memory_id, number),
     )
     for row in rows:
-        return _memory(row)
+        return of_row(row)
     return None
 
 
@@ -62,11 +72,12 @@ def believed(db: Connection, memory_id: int, *, as_of_ms: int, valid_at_ms: int 
         f"select {COLUMNS} from memories m join memory_versions v on v.memory_id = m.id where m.id = :id"
         " and m.state <> 'forgotten' and v.recorded_ms <= :as_of and (v.retired_ms is null or v.retired_ms > :as_of)"
         f" and (:valid_at is null or {policy.in_force(':valid_at', ':as_of')})"
-        " order by v.version > 0 desc, v.recorded_ms desc, v.id desc limit 1",
+        f" order by {policy.in_force(':as_of', ':as_of')} desc, v.version > 0 desc, v.recorded_ms desc, v.id desc"
+        " limit 1",
         {"id": memory_id, "as_of": as_of_ms, "valid_at": valid_at_ms},
     )
     for row in rows:
-        return _memory(row)
+        return of_row(row)
     return None
 
 
@@ -79,12 +90,14 @@ def refs(db: Connection, memory_id: int, *, limit: int = 100) -> list[dict[str, 
     return [dict(zip(("at_ms", "how", "who", "session_id"), row, strict=True)) for row in rows]
 
 
-def get(db: Connection, ids: Sequence[int]) -> list[Memory]:
-    """The memories with these ids, in the order asked for; unknown ids are left out."""
-    marks = ", ".join("?" * len(ids))
-    found = {
-        row[0]: _memory(row) for row in db.execute(f"select {COLUMNS} {CURRENT} where m.id in ({marks})", tuple(ids))
-    }
+def get(db: Connection, ids: Sequence[int], *, now_ms: int | None = None) -> list[Memory]:
+    """The memories with these ids as they stand, in the order asked for; unknown ids are left out. `now_ms`: see
+    `find`."""
+    rows = db.execute(
+        f"select {COLUMNS} {_at(now_ms)} where m.id in (select value from json_each(:ids))",
+        {"ids": json.dumps(list(ids)), "now_ms": now_ms},
+    )
+    found = {row[0]: of_row(row) for row in rows}
     return [found[i] for i in ids if i in found]
 
 
@@ -121,7 +134,7 @@ def listing(
         f" and {policy.condition(read)} order by v.recorded_ms desc, m.id desc limit ?6 offset ?7",
         (scope.project_id, namespace, kind, trust, tag, limit, offset),
     )
-    return [_memory(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def of_project(db: Connection, project_id: str) -> list[Memory]:
@@ -130,7 +143,7 @@ def of_project(db: Connection, project_id: str) -> list[Memory]:
         f"select {COLUMNS} {CURRENT} where m.project_id = ? and {policy.condition('address')} order by m.id",
         (project_id,),
     )
-    return [_memory(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def standing(db: Connection, scope: str | None) -> list[tuple[int, str]]:
@@ -244,42 +257,6 @@ def add_version(
     if state != State.ACTIVE:
         set_state(db, memory_id, State.ACTIVE, None, None)
     return version_id
-
-
-def close_version(db: Connection, version_id: int, *, valid_to_ms: int, now_ms: int) -> int:
-    """Keep that a version held until a time: the same words once more, closed, believed from now on; its id.
-
-    The version itself stays as it was recorded. The closed one is numbered by the same number below zero.
-    """
-    row = next(
-        iter(
-            db.execute(
-                "select memory_id, version, value, kind, trust, origin, channel, source, tags, importance, confidence,"
-                " occurred_ms, valid_from_ms, valid_from_precision from memory_versions where id = ?",
-                (version_id,),
-            )
-        )
-    )
-    db.execute(
-        "insert into memory_versions (memory_id, version, value, kind, trust, origin, channel, source, tags,"
-        " importance, confidence, occurred_ms, valid_from_ms, valid_from_precision, valid_to_ms, valid_to_precision,"
-        " recorded_ms) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'ms', ?)",
-        (row[0], -abs(row[1]), *row[2:], valid_to_ms, now_ms),
-    )
-    closed = db.last_insert_rowid()
-    key = next(iter(db.execute("select key from memories where id = ?", (row[0],))))[0]
-    indexes.index_version(db, closed, key, row[2], row[8])
-    events.queue_vector(db, "memory", closed, now_ms)
-    kept = list(
-        # A quote of an event that is gone, as an old accident may have left it, cannot be written again.
-        db.execute(
-            "select x.event_id, x.quote, x.session_id from memory_evidence x join events e on e.id = x.event_id"
-            " where x.version_id = ?",
-            (version_id,),
-        )
-    )
-    add_evidence(db, closed, kept)
-    return closed
 
 
 def retire_all(db: Connection, memory_id: int, value: str, now_ms: int) -> None:
@@ -471,15 +448,17 @@ def note_used(db: Connection, ids: Iterable[int], session_id: str, turn: str, no
 def for_brief(db: Connection, project_id: str | None, now_ms: int) -> list[Memory]:
     """What a brief may say, most weighty first, in an order that does not change by itself."""
     rows = db.execute(
-        f"select {COLUMNS} {CURRENT} where {VISIBLE} and {policy.condition('brief', '?2')}"
+        f"select {COLUMNS} from memories m join memory_versions v on v.memory_id = m.id"
+        f" where {VISIBLE} and {policy.MAY_STAND} and {policy.condition('brief', '?2')}"
         " order by m.pinned desc, v.importance desc, case v.kind when 'preference' then 0 when 'procedural' then 1"
         " when 'semantic' then 2 else 3 end, m.namespace, m.key",
         (project_id, now_ms),
     )
-    return [_memory(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
-def _memory(row: tuple[Any, ...]) -> Memory:
+def of_row(row: tuple[Any, ...]) -> Memory:
+    """The memory in a row of `COLUMNS`."""
     return Memory(
         id=row[0],
         version_id=row[1],

@@ -61,7 +61,6 @@ MEMORY_IN_SCOPE = (
     " or substr(m.namespace, 1, length(:namespace) + 1) = :namespace || '.')"
     " and (:kinds is null or v.kind in (select value from json_each(:kinds)))"
 )
-CURRENT_VERSION = "join memories m on m.id = v.memory_id and m.version_id = v.id"
 ANY_VERSION = "join memories m on m.id = v.memory_id"
 
 
@@ -113,7 +112,7 @@ def versions(only: Only) -> tuple[str, str]:
     """The join of `memory_versions v` with `memories m`, and the condition on both, for what recall may show."""
     if only.of_another_time:
         return ANY_VERSION, policy.condition_then("recall")
-    return CURRENT_VERSION, policy.condition("recall")
+    return ANY_VERSION, f"{policy.MAY_STAND} and {policy.condition('recall')}"
 
 
 def bound(scope: Scope, now_ms: int, only: Only = EVERYTHING) -> dict[str, Any]:

@@ -23,6 +23,11 @@ class Readable:
 
 _ANY_TRUST = tuple(Trust)
 
+BELIEVED = "v.retired_ms is null"
+"""`v` is believed, of whatever time it holds: at each moment one version of a memory at most."""
+MAY_STAND = f"{BELIEVED} and v.version > 0"
+"""And was not over when it was written: what is past stays past for whoever's clock is a moment behind."""
+
 READS: Mapping[str, Readable] = {
     "recall": Readable((Trust.VERIFIED, Trust.CANDIDATE), (State.ACTIVE,), in_force=True),
     "brief": Readable((Trust.VERIFIED,), (State.ACTIVE,), in_force=True),
@@ -58,9 +63,14 @@ def shows(read: str, trust: Trust, state: State) -> bool:
 
 def condition(read: str, now_ms: str = ":now_ms") -> str:
     """The same as SQL over `m` and `v`, as believed now; where time counts `now_ms` is bound."""
+    timely = f" and {in_force(now_ms, now_ms)}" if READS[read].in_force else ""
+    return current(read) + timely
+
+
+def current(read: str) -> str:
+    """The same of whatever time."""
     readable = READS[read]
-    parts = [f"v.trust in ({_quoted(readable.trusts)})", f"m.state in ({_quoted(readable.states)})"]
-    return " and ".join([*parts, *([in_force(now_ms, now_ms)] if readable.in_force else [])])
+    return f"v.trust in ({_quoted(readable.trusts)}) and m.state in ({_quoted(readable.states)})"
 
 
 def condition_then(read: str) -> str:
@@ -82,13 +92,21 @@ def condition_then(read: str) -> str:
     )
 
 
-def in_force(valid_at: str, asked_at: str) -> str:
+def in_force(valid_at: str, asked_at: str, v: str = "v") -> str:
     """As SQL over `v`: it holds at one time, and has not expired at another."""
     return (
-        f"(v.valid_from_ms is null or v.valid_from_ms <= {valid_at})"
-        f" and (v.valid_to_ms is null or v.valid_to_ms > {valid_at})"
-        " and (v.valid_to_ms is not null or coalesce(v.valid_to_precision, '') <> 'unknown')"
-        f" and (v.expires_ms is null or v.expires_ms > {asked_at})"
+        f"({v}.valid_from_ms is null or {v}.valid_from_ms <= {valid_at})"
+        f" and ({v}.valid_to_ms is null or {v}.valid_to_ms > {valid_at})"
+        f" and ({v}.valid_to_ms is not null or coalesce({v}.valid_to_precision, '') <> 'unknown')"
+        f" and ({v}.expires_ms is null or {v}.expires_ms > {asked_at})"
+    )
+
+
+def holding(now_ms: str) -> str:
+    """The version of `m` that is believed and holds now, as SQL; none where none does."""
+    return (
+        "(select w.id from memory_versions w where w.memory_id = m.id and w.retired_ms is null"
+        f" and w.version > 0 and {in_force(now_ms, now_ms, 'w')} order by w.id desc limit 1)"
     )
 
 

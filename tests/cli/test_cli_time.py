@@ -52,15 +52,27 @@ def test_a_memory_with_an_expiry_is_not_recalled_after_it(terminal: Terminal) ->
     made = terminal.ok("remember", *WHERE, FIRST, "--expires", "30d")["memory"]
     assert made["expires_ms"] - made["recorded_ms"] == 30 * 86_400_000
     assert hosted(terminal) == {FIRST}
+    lasting = terminal.ok("remember", *WHERE, FIRST, "--expires", "never")["memory"]
+    assert (lasting["expires_ms"], lasting["version"]) == (None, 2), "the expiry is taken away"
+    made = terminal.ok("remember", *WHERE, FIRST, "--expires", "30d")["memory"]
     terminal.monkeypatch.setattr("recorder.cli.frame.now_ms", lambda: made["expires_ms"] + 1)
     assert hosted(terminal) == set()
+
+
+def test_what_holds_today_is_told_until_what_comes_has_begun(terminal: Terminal) -> None:
+    terminal.ok("remember", *WHERE, FIRST, "--valid-from", "2024")
+    said = terminal.ok("remember", *WHERE, SECOND, "--valid-from", "2999")
+    assert said["memory"]["value"] == SECOND and "goes on" in said["reason"]
+    assert hosted(terminal) == {FIRST} and hosted(terminal, "--valid-at", "2999-06") == {SECOND}
+    shown = terminal.run("get", *WHERE).out
+    assert FIRST in shown and "holds from 2024 until 2999" in shown and f"from 2999: {SECOND}" in shown
 
 
 @pytest.mark.parametrize(
     "words",
     [
         ("remember", *WHERE, FIRST, "--valid-to", "soon"),
-        ("remember", *WHERE, FIRST, "--expires", "never"),
+        ("remember", *WHERE, FIRST, "--expires", "forever"),
         ("search", "site", "--valid-at", "unknown"),
         ("get", *WHERE, "--as-of", "2026-13"),
     ],

@@ -273,7 +273,7 @@ def standing(here: Desk, namespace: str, key: str, as_of: str | None = None) -> 
 
 
 def _seen(here: Desk, namespace: str, key: str) -> Memory | None:
-    memory = memories.find(here.db, namespace, key)
+    memory = memories.find(here.db, namespace, key, now_ms=here.now_ms)
     if memory is None or not memories.visible(here.db, memory, here.scope):
         return None
     return memory if policy.shows("address", memory.trust, memory.state) else None

@@ -144,7 +144,7 @@ _VERB = "/memories/{number}/{verb}"
 def link(request: Request, number: int, form: FormData = Form) -> Response:
     """Link the memory with another."""
     with frame.opened(request) as page:
-        at = standing(page.db, number)
+        at = standing(page.db, number, page.now_ms)
         target = (text(form, "namespace").strip(), text(form, "key").strip())
         gate.link(page.db, (at.namespace, at.key), target, text(form, "relation"), page.writer_of(at))
         return frame.back(f"/memories/{number}#relations", "linked")
@@ -155,7 +155,7 @@ def unlink(request: Request, number: int, form: FormData = Form) -> Response:
     """Take a link away."""
     with frame.opened(request) as page:
         one = link_of(page.db, _number(text(form, "link")))
-        gate.unlink(page.db, one.id, page.writer_of(standing(page.db, number)))
+        gate.unlink(page.db, one.id, page.writer_of(standing(page.db, number, page.now_ms)))
         return frame.back(f"/memories/{number}#relations", "unlinked")
 
 
@@ -163,7 +163,7 @@ def unlink(request: Request, number: int, form: FormData = Form) -> Response:
 def ask(request: Request, number: int, verb: str) -> Response:
     """What the verb reaches, and a form that does it."""
     with frame.opened(request) as page:
-        return _asked(page, standing(page.db, number), verb)
+        return _asked(page, standing(page.db, number, page.now_ms), verb)
 
 
 def _asked(page: Frame, at: Memory, verb: str, problem: str = "", reason: str = "", status: int = 200) -> Response:
@@ -187,7 +187,7 @@ def _asked(page: Frame, at: Memory, verb: str, problem: str = "", reason: str = 
 def do(request: Request, number: int, verb: str, form: FormData = Form) -> Response:
     """Do it, if what was looked at still stands."""
     with frame.opened(request) as page:
-        at = standing(page.db, number)
+        at = standing(page.db, number, page.now_ms)
         reason = text(form, "reason").strip()
         if verb in VERBS and VERBS[verb].reason and not reason:
             return _asked(page, at, verb, "Say why: the reason is kept in the history.", status=400)
@@ -201,7 +201,7 @@ def do(request: Request, number: int, verb: str, form: FormData = Form) -> Respo
         try:
             outcome = DONE[verb](page, wish)
         except Conflict:
-            return changed(page, standing(page.db, number), wish.version, f"/memories/{number}/{verb}")
+            return changed(page, standing(page.db, number, page.now_ms), wish.version, f"/memories/{number}/{verb}")
         if outcome.action == "refused":
             raise GateRefused("refused", outcome.reason)
         return frame.back(f"/memories/{number}", told(page, verb, at, outcome))

@@ -196,15 +196,15 @@ def sync(request: Request, form: FormData = Form) -> Response:
 def memory(request: Request, number: int) -> Response:
     """One memory: what it says, why, since when, and who was told."""
     with frame.opened(request) as page:
-        return page.show("memory.html", model(page, standing(page.db, number)))
+        return page.show("memory.html", model(page, standing(page.db, number, page.now_ms)))
 
 
-def standing(db: Connection, number: int) -> Memory:
+def standing(db: Connection, number: int, now_ms: int) -> Memory:
     """The memory with this number, hidden ones included.
 
     Raises: NotFound, of what was forgotten too.
     """
-    rows = memories.get(db, [number]) if 0 < number < 2**63 else []
+    rows = memories.get(db, [number], now_ms=now_ms) if 0 < number < 2**63 else []
     if not rows or not policy.shows("address", rows[0].trust, rows[0].state):
         raise NotFound(f"there is no memory m{number} here")
     return rows[0]

@@ -53,7 +53,7 @@ def create(request: Request, form: FormData = Form) -> Response:
 def edit(request: Request, number: int) -> Response:
     """The memory in a form."""
     with frame.opened(request) as page:
-        found = standing(page.db, number)
+        found = standing(page.db, number, page.now_ms)
         return _shown(page, found, values_of(found))
 
 
@@ -61,7 +61,7 @@ def edit(request: Request, number: int) -> Response:
 def save(request: Request, number: int, form: FormData = Form) -> Response:
     """Put it in place of the version that was looked at; where another one stands by now, show both."""
     with frame.opened(request) as page:
-        found = standing(page.db, number)
+        found = standing(page.db, number, page.now_ms)
         values = {name: text(form, name) for name in FIELDS} | {"version": text(form, "version")}
         values |= {"namespace": found.namespace, "key": found.key}
         if text(form, "look"):
