@@ -102,8 +102,7 @@ def preview(db: Connection, config: Config, planned: gate.Plan) -> dict[str, Any
     return {
         "action": "preview",
         "reached": gate.reached(planned),
-        "also": [f"{one.namespace}/{one.key}" for one in planned.memories if one != planned.memory],
-        "suppressed": [f"{one.namespace}/{one.key}" for one in planned.derived],
+        **named(planned),
         "unreached": unreached(db, config, planned),
     }
 
@@ -115,6 +114,14 @@ def counted(reached: Mapping[str, int]) -> list[str]:
         one, more = _COUNTED.get(name) or (f"of kind {name.removeprefix('events.')}",) * 2
         told += [many(n, one, more)] if n else []
     return told
+
+
+def named(planned: gate.Plan) -> dict[str, list[str]]:
+    """The memories that go too, and those that are hidden with them, by their addresses."""
+    return {
+        "also": [f"{one.namespace}/{one.key}" for one in planned.memories if one != planned.memory],
+        "suppressed": [f"{one.namespace}/{one.key}" for one in planned.derived],
+    }
 
 
 def holding(paths: Iterable[Path], words: Words) -> list[Path]:

@@ -230,6 +230,15 @@ def test_a_person_may_approve_only_what_was_looked_at(db: Connection, project: s
 WORDED = "we-deploy_with.helm-from-the-main-branch"
 
 
+def test_who_approves_or_restores_what_is_rejected_is_told_to_lift_that_first(db: Connection, project: str) -> None:
+    gate.propose(db, given(project), writer(project))
+    where = (f"project.{project}", "decision.deploy")
+    gate.reject(db, *where, writer(project, now_ms=T0 + 20), reason="not so")
+    for verb in (gate.approve, gate.restore):
+        outcome = verb(db, *where, writer(project, now_ms=T0 + 30))
+        assert (outcome.action, "lift that first" in outcome.reason) == ("unchanged", True)
+
+
 AROUND = (
     "{slug}",
     "{slug2}",

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -70,7 +70,7 @@ def forget(
             raise typer.Exit(2)
         done, cleared = forgetting.everywhere(here.db, here.config, planned, writer, reason=reason)
         brief.write_all(here.db, here.config, here.now_ms)
-        _tell(done, cleared, as_json)
+        _tell(done, cleared, as_json, planned)
 
 
 def _number(named: str) -> int:
@@ -87,10 +87,7 @@ def _agreed(here: Desk, planned: gate.Plan, as_json: bool) -> bool:
         print_json(found)
         return False
     _show(found["reached"])
-    for name in found["also"]:
-        out.print(Text(f"  also {plain(name)}"))
-    for name in found["suppressed"]:
-        out.print(Text(f"  hidden {plain(name)}"))
+    _show_named(found)
     _show_left(found["unreached"])
     if not sys.stdin.isatty():
         out.print("nothing was done: say --yes")
@@ -98,13 +95,23 @@ def _agreed(here: Desk, planned: gate.Plan, as_json: bool) -> bool:
     return typer.confirm("Erase this? Nothing brings it back", default=False)
 
 
-def _tell(done: gate.Forgotten, cleared: forgetting.Cleared, as_json: bool) -> None:
+def _show_named(found: Mapping[str, Any]) -> None:
+    """The memories that go with it, and those that are hidden."""
+    for name in found["also"]:
+        out.print(Text(f"  also {plain(name)}"))
+    for name in found["suppressed"]:
+        out.print(Text(f"  hidden {plain(name)}"))
+
+
+def _tell(done: gate.Forgotten, cleared: forgetting.Cleared, as_json: bool, planned: gate.Plan | None = None) -> None:
+    with_it = forgetting.named(planned) if planned is not None else {"also": [], "suppressed": []}
     if as_json:
         print_json(
             {
                 "action": "forgotten",
                 "state": done.state,
                 "reached": done.reached,
+                **with_it,
                 "removed": cleared.removed,
                 "overwritten": cleared.overwritten,
                 "unreached": done.unreached,
@@ -112,6 +119,7 @@ def _tell(done: gate.Forgotten, cleared: forgetting.Cleared, as_json: bool) -> N
         )
         return
     _show(done.reached)
+    _show_named(with_it)
     for path in (*cleared.removed, *cleared.overwritten):
         out.print(Text(f"  file {plain(path)}"))
     _show_left(done.unreached)

@@ -178,7 +178,11 @@ def _alone(settled: Config) -> Iterator[None]:
 def purge_old(
     older_than_days: Annotated[
         int | None,
-        typer.Option("--older-than-days", min=0, help="store.retention_days when left out; 0 there: no event goes."),
+        typer.Option(
+            "--older-than-days",
+            min=0,
+            help="0: every event no memory cites, at once. Left out: store.retention_days, where 0 means none.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only.")] = False,
     as_json: Json = False,

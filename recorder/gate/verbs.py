@@ -88,7 +88,7 @@ def restore(
         why = tombs.fit(db, writer, why)
         current = standing_at(db, namespace, key, writer, expected_version)
         if not allows("restored", current):
-            return Outcome("unchanged", current)
+            return Outcome("unchanged", current, _lift_first(current))
         try:
             may_show_again(memories.deleted_by(db, current.id), writer.channel)
             outcome = shown(db, current, writer, "restored", why)
@@ -213,10 +213,15 @@ def approve(
         if expected_value is not None and canonical(expected_value) != canonical(current.value):
             raise Conflict(f"{address_of(current)} says something else by now: read it again")
         if not allows("approved", current):
-            return Outcome("unchanged", current)
+            return Outcome("unchanged", current, _lift_first(current))
         for one in tombs.against(db, current):  # a person says so again
             tombstones.lift(db, one.id, writer.actor, writer.now_ms)
         return renewed(db, current, writer, Trust.VERIFIED, "approved", why)
+
+
+def _lift_first(current: Memory) -> str:
+    """What is to be done about a rejected memory; nothing where it is not."""
+    return "it is rejected: lift that first" if current.trust is Trust.REJECTED else ""
 
 
 def pin(

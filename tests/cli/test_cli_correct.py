@@ -88,3 +88,10 @@ def test_only_a_person_rejects_lifts_and_forgets(terminal: Terminal, words: tupl
     said = terminal.run(words[0], "project", "fact.vault", *words[1:])
     assert said.code == 1 and "only a person" in said.err
     assert terminal.ok("get", "project", "fact.vault")["value"] == VALUE
+
+
+def test_what_goes_along_with_what_is_forgotten_is_named_when_it_is_done(terminal: Terminal) -> None:
+    for key in ("fact.one", "fact.two"):
+        terminal.ok("remember", "project", key, "The vault word is obelisk-ninetythree")
+    done = terminal.ok("forget", "project", "fact.one", "--yes")
+    assert [one.partition("/")[2] for one in done["also"]] == ["fact.two"] and done["suppressed"] == []
