@@ -69,12 +69,12 @@ def main() -> None:
                     fewest[name, how] = min(fewest.get((name, how), 10), hits)
                     db.close()
         print(f"{asked.rows:,} rows, {len(questions)} rounds interleaved, load {os.getloadavg()[0]:.1f}")
-        print("| filter | with a question, ms (median, worst) | listed, ms | fewest hits |\n|---|---|---|---|")
+        print("| filter | with a question, ms (median, worst) | listed, ms | fewest asked | fewest listed |\n|---|---|---|---|---|")
         for name in filters:
             told = [
                 f"{statistics.median(times[name, how]):.0f}, {max(times[name, how]):.0f}" for how in ("asked", "listed")
             ]
-            print(f"| {name} | {told[0]} | {told[1]} | {fewest[name, 'listed']} |")
+            print(f"| {name} | {told[0]} | {told[1]} | {fewest[name, 'asked']} | {fewest[name, 'listed']} |")
 
 
 if __name__ == "__main__":

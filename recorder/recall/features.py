@@ -269,10 +269,15 @@ def _dense(question: Question, text: str, words: int, shares: Shares) -> float:
     return max((shares.of(here | standing.get(n + 1, 0)) for n, here in standing.items()), default=0.0)
 
 
-def _lower(hit: Hit, texts: Mapping[int, str]) -> str:
+def lower(hit: Hit) -> str:
+    """What its words are looked for in, lower case: what it says, of a memory after the words of its key."""
     if hit.type == "event":
-        return texts[_event_id(hit)]
+        return hit.text.lower()
     return f"{re.sub(r'[.-]', ' ', hit.key or '')} {hit.text}".lower()
+
+
+def _lower(hit: Hit, texts: Mapping[int, str]) -> str:
+    return texts[_event_id(hit)] if hit.type == "event" else lower(hit)
 
 
 def _event_id(hit: Hit) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from recorder.errors import StoreError
@@ -34,7 +34,7 @@ class Pool:
     features: Sequence[Mapping[str, float]]
     arms: Mapping[str, str]
     by_name: bool = False
-    """The question is nothing but a name (a path, an identifier, one word), and something holds it as it stands."""
+    """The question is nothing but a name (a path, an identifier, one word), and something holds it."""
     unheld: bool = False
     """The question is nothing but a name, and nothing holds it."""
     known: float = 1.0
@@ -68,10 +68,9 @@ def gather(
         known |= {("memory", n): hit for n, hit in sorted(memories.items())}
         places = sessions.places(db, {n: (hit.session_id, hit.occurred_ms) for n, hit in events.items()})
         words, alike = _over_best(found.get("words", ())), _alike(db, known, vector, status)
-        named = {(row.type, row.id) for row in found.get("trigram", ())} & known.keys()
-        by_name = search.is_name(question) and bool(named)
-        if by_name:
-            known = {key: hit for key, hit in known.items() if key in named}
+        holding = _holding(question, asked, known, {(row.type, row.id) for row in found.get("trigram", ())})
+        if holding.alone:
+            known = {key: hit for key, hit in known.items() if key in holding.keys}
         candidates = [
             Candidate(hit, words.get(key, 0.0), alike.get(key), *context.get(key, ((), ())), places.get(key[1], 0.5))
             for key, hit in known.items()
@@ -79,8 +78,36 @@ def gather(
         texts = _texts(db, events, candidates)
     told, share = features.of(asked, candidates, texts), features.known(asked, candidates, texts)
     as_word = len(asked.terms) == 1 and any("own" in row for row in told)
-    unheld = search.is_name(question) and not by_name and share == 0.0 and not as_word
-    return Pool(asked, candidates, told, status, by_name, unheld, share)
+    unheld = search.is_name(question) and not holding.keys and share == 0.0 and not as_word
+    return Pool(asked, candidates, told, status, bool(holding.keys), unheld, share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """What holds the name that a question is, and whether nothing else may answer."""
+
+    keys: frozenset[Key] = frozenset()
+    alone: bool = False
+
+
+def _holding(question: str, asked: Question, known: Mapping[Key, Hit], inside: Collection[Key]) -> _Holding:
+    """What holds it, in a name of its own (`inside`) or in its prose.
+
+    An ordinary word is no name: what stands beside it and what means the same answer too, as to any other question,
+    unless it stands nowhere but in the middle of other words. Neither is unspaced script, of which nobody knows where
+    its words end, so that what holds three of its letters may speak of something else.
+    """
+    if not search.is_name(question):
+        return _Holding()
+    names = [name.lower() for name in search.names(question)]
+    texts = {key: features.lower(hit) for key, hit in known.items()}
+    spaced = all(search.pieces(name) == (name,) for name in names)
+    spelled = {key for key, text in texts.items() if (spaced and key in inside) or any(name in text for name in names)}
+    if not search.is_word(question):
+        return _Holding(frozenset(spelled), alone=bool(spelled))
+    words, every = features.Held(asked, {}), (1 << len(asked.terms)) - 1
+    begun = {key for key, text in texts.items() if words.text(text)[0] == every}
+    return _Holding(frozenset(spelled | begun), alone=spaced and bool(spelled) and not begun)
 
 
 def _best_first(found: Mapping[str, Sequence[Found]]) -> list[Key]:

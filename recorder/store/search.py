@@ -97,6 +97,11 @@ def is_name(question: str) -> bool:
     return bool(found) and not _WORD.search(rest)
 
 
+def is_word(question: str) -> bool:
+    """Whether a question that is nothing but a name is one of prose: an ordinary word, or a run of unspaced script."""
+    return is_name(question) and not any(_NAMED.search(name) for name in names(question))
+
+
 def plain(text: str) -> str:
     """Text that SQLite can be given: no NUL, no lone surrogate, of bounded length."""
     return text[:LONGEST_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode()

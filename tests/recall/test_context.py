@@ -10,6 +10,7 @@ import pytest
 from recorder.models import EventKind, Recall, Scope
 from recorder.recall import fence, question, rank
 from recorder.store import db as store
+from recorder.store import vectors
 from recorder.store.only import Only
 from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
 
@@ -128,6 +129,43 @@ def test_a_name_that_stands_nowhere_is_not_answered_by_what_holds_its_words(db: 
         assert (unknown, answer.hits) == (unknown, ())
     held = add_event(db, A, "Read", session="s", narrow="src/heron/settings.toml")
     assert ids(ask(db, "src/heron/settings.toml")) == [f"e{held}"]
+
+
+def test_a_name_in_prose_is_held_as_one_in_a_command_is(db: store.Connection) -> None:
+    typed = add_event(db, A, "Edit", session="s", narrow="src/heron.py")
+    said = add_event(db, A, "we moved the ports out of src/heron.py yesterday", session="t")
+    add_event(db, A, "py and src and heron, each by itself", session="u")
+    assert set(ids(ask(db, "src/heron.py"))) == {f"e{typed}", f"e{said}"}
+
+
+def test_an_ordinary_word_is_answered_by_prose_too_however_few_names_hold_it(db: store.Connection) -> None:
+    typed = add_event(db, A, "Bash: git checkout -b heron", session="s", narrow="git checkout -b heron")
+    said = {add_event(db, A, f"the heron stood at pond {n} in the morning", session=f"s{n}") for n in range(12)}
+    found = ids(ask(db, "heron"))
+    assert len(found) == 10
+    assert set(found) <= {f"e{n}" for n in (typed, *said)}
+
+
+def test_a_word_that_stands_only_inside_of_others_is_answered_by_these_alone(db: store.Connection) -> None:
+    inside = add_event(db, A, "Read", session="s", narrow="lib/nightheron.py")
+    add_event(db, A, "then the port was changed", session="s")
+    assert ids(ask(db, "heron")) == [f"e{inside}"]
+
+
+def test_a_question_in_unspaced_script_is_answered_beyond_the_names_that_share_three_letters(
+    db: store.Connection,
+) -> None:
+    if not store.has_vec(db):
+        pytest.skip("needs sqlite-vec")
+    vectors.adopt(db, "model")
+    asked = bytes([100, *[0] * (vectors.DIMENSION - 1)])
+    add_event(db, A, "Read", session="s", narrow="docs/開発サーバー.md")
+    meant = add_event(db, A, "the development server listens on 5174", session="t")
+    vectors.store(db, "event", meant, "model", [("h", asked)])
+    answer = rank.recall(
+        *(db, "開発サーバーの正しいポート番号は？", A), k=5, vector=asked, vector_status="ok", now_ms=NOW_MS
+    )
+    assert f"e{meant}" in ids(answer)
 
 
 def test_a_word_alone_is_answered_by_its_forms(db: store.Connection) -> None:
