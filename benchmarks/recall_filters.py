@@ -69,7 +69,8 @@ def main() -> None:
                     fewest[name, how] = min(fewest.get((name, how), 10), hits)
                     db.close()
         print(f"{asked.rows:,} rows, {len(questions)} rounds interleaved, load {os.getloadavg()[0]:.1f}")
-        print("| filter | with a question, ms (median, worst) | listed, ms | fewest asked | fewest listed |\n|---|---|---|---|---|")
+        print("| filter | with a question, ms (median, worst) | listed, ms | fewest asked | fewest listed |")
+        print("|---|---|---|---|---|")
         for name in filters:
             told = [
                 f"{statistics.median(times[name, how]):.0f}, {max(times[name, how]):.0f}" for how in ("asked", "listed")
