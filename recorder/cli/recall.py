@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,20 +11,18 @@ import typer
 from rich.text import Text
 
 from recorder import embed
+from recorder.cli.asked import LIMIT, Asked, lines, read
 from recorder.cli.frame import Desk, Json, Project, app, desk, err, out, plain, print_json
 from recorder.counted import many
-from recorder.errors import NotFound, RecorderError
+from recorder.errors import NotFound
 from recorder.models import Order, Recall, Scope
 from recorder.recall import fence, filters, rank, reading
 from recorder.store import browse, memories, projects
 from recorder.store.db import transaction
-from recorder.store.only import EVERYTHING, Only
+from recorder.store.only import EVERYTHING
 
-LIMIT = 100
 AROUND = 100
 PROJECTS_NAMED = 5
-LINE = (*filters.NAMES, "order", "offset", "limit")
-"""What a line of a batch may narrow its question with."""
 Then = Annotated[str | None, typer.Option("--as-of", help="What was recorded and believed then.")]
 
 
@@ -76,9 +73,11 @@ def search(
         **{"order": order, "offset": offset, "limit": limit},
     }
     asked = _asked(given)
+    if batch is not None and question:
+        raise typer.BadParameter("--batch asks the questions of its file: leave the QUERY out")
     with desk() as here:
         if batch is not None:
-            for answer in _answers(here, batch, given):
+            for answer in _answers(here, batch, project, given):
                 print_json(answer)
             return
         if not question.strip() and asked.only == EVERYTHING and order is None:
@@ -111,29 +110,11 @@ def _tell_where(here: Desk, scope: Scope) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked besides the question. `limit` None: as the settings say."""
-
-    only: Only = EVERYTHING
-    order: Order = Order.RELEVANCE
-    offset: int = 0
-    limit: int | None = None
-
-
 def _asked(given: Mapping[str, Any]) -> Asked:
     try:
-        return _read(given)
+        return read(given)
     except filters.FilterError as error:
         raise typer.BadParameter(f"--{error.name.replace('_', '-')}: {error.reason}") from None
-
-
-def _read(given: Mapping[str, Any]) -> Asked:
-    limit = given.get("limit")
-    if limit is not None and (not isinstance(limit, int) or not 1 <= limit <= LIMIT):
-        raise filters.FilterError("limit", f"is a number from 1 to {LIMIT}")
-    only = filters.read(**{name: given[name] for name in filters.NAMES if name in given})
-    return Asked(only, filters.order(given.get("order")), filters.offset(given.get("offset")), limit)
 
 
 def ask(here: Desk, question: str, scope: Scope, asked: Asked) -> Recall:
@@ -164,33 +145,30 @@ def shape(found: Recall) -> dict[str, Any]:
     }
 
 
-def _answers(here: Desk, batch: Path, given: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    with batch.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                asked = json.loads(line)
-                question, name = str(asked["question"]), asked["id"]
-                folder = Path(asked["project"]) if asked.get("project") else None
-                # What a line says for itself counts; where it says nothing, what the command was given.
-                narrowed = _read({**given, **{one: asked[one] for one in LINE if asked.get(one) is not None}})
-            except (ValueError, KeyError, TypeError) as error:
-                raise RecorderError(f"{batch}:{number} is not a line of {{id, question, project}}: {error}") from error
-            found = ask(here, question, _scope_of_line(here, folder), narrowed)
-            budget = here.config.recall.max_tokens
-            told = fence.fence(found.hits, budget) if found.hits else fence.fence_rows(found.misses, budget)
-            # Where it abstains the whole ranking stands there too: `abstained` says that none of it was told.
-            ranking = [asdict(hit) for hit in found.ranked]
-            yield {"id": name, **shape(found), "hits": ranking, "tokens": fence.tokens(told)}
+def _answers(here: Desk, batch: Path, project: Path | None, given: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    scopes: dict[str | None, Scope] = {None: here.scope(project)}
+    for line in lines(batch, given, _warn):
+        if line.project not in scopes:
+            scopes[line.project] = _scope_of_line(here, line.project, f"{batch}:{line.number}")
+        found = ask(here, line.question, scopes[line.project], line.asked)
+        budget = here.config.recall.max_tokens
+        told = fence.fence(found.hits, budget) if found.hits else fence.fence_rows(found.misses, budget)
+        # Where it abstains the whole ranking stands there too: `abstained` says that none of it was told.
+        ranking = [asdict(hit) for hit in found.ranked]
+        yield {"id": line.id, **shape(found), "hits": ranking, "tokens": fence.tokens(told)}
 
 
-def _scope_of_line(here: Desk, folder: Path | None) -> Scope:
-    """A folder that is neither here nor known ends no batch: the person's own memories answer."""
+def _scope_of_line(here: Desk, project: str | None, place: str) -> Scope:
+    """A folder that is neither here nor known ends no batch: the person's own memories answer, and that is told."""
     try:
-        return here.scope(folder)
-    except NotFound:
+        return here.scope(None if project is None else Path(project))
+    except NotFound as error:
+        _warn(f"{place}: {error}: the person's own memories answer alone")
         return Scope(None)
+
+
+def _warn(text: str) -> None:
+    err.print(Text(plain(f"warning: {fence.line(text)}")))
 
 
 def show_recall(found: Recall, offset: int = 0) -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 from recorder import demo as sample
 from recorder import install as wiring
 from recorder import selftest
+from recorder.cli.asked import Asked
 from recorder.cli.frame import (
     Json,
     Project,
@@ -30,7 +31,7 @@ from recorder.cli.frame import (
     settings,
     when,
 )
-from recorder.cli.recall import Asked, ask, show_recall
+from recorder.cli.recall import ask, show_recall
 from recorder.cli.state import source_root
 from recorder.counted import many
 from recorder.errors import NotFound, SettingsError, StoreError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from recorder import dates
@@ -93,7 +93,7 @@ def offset(given: Any) -> int:
 
 
 def _some_of(name: str, given: Any, known: Collection[str]) -> tuple[str, ...]:
-    wanted = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else given
+    wanted = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else given
     if wanted is None or wanted == ():
         return ()
     if not isinstance(wanted, tuple) or not all(isinstance(one, str) and one in known for one in wanted):

@@ -139,7 +139,17 @@ def test_a_line_of_a_batch_narrows_its_question_and_takes_the_rest_from_the_comm
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"since": "soon"}, {"order": "best"}, {"offset": -1}, {"limit": 0}, {"failed": "no"}, {"session": 5}]
+    "wrong",
+    [
+        {"since": "soon"},
+        {"order": "best"},
+        {"offset": -1},
+        {"limit": 0},
+        {"limit": True},
+        {"failed": "no"},
+        {"session": 5},
+        {"kind": {}},
+    ],
 )
 def test_a_filter_of_a_batch_line_that_says_nothing_is_named(
     terminal: Terminal, wrong: dict[str, object], tmp_path: Path
@@ -150,9 +160,44 @@ def test_a_filter_of_a_batch_line_that_says_nothing_is_named(
     assert said.code == 1 and f"{batch}:1" in said.err and next(iter(wrong)) in said.err
 
 
+def test_a_line_that_names_no_project_is_asked_of_the_one_the_command_names(terminal: Terminal, tmp_path: Path) -> None:
+    known = stocked(terminal)
+    batch = tmp_path / "asked.jsonl"
+    batch.write_text('{"id": 1, "question": "yarn", "session": "loom"}\n')
+    elsewhere = project_folder(tmp_path, "elsewhere")
+    terminal.monkeypatch.chdir(elsewhere)
+    assert ids(json.loads(terminal.run("search", "--batch", str(batch)).out)) == []
+    said = terminal.run("search", "--batch", str(batch), "--project", str(terminal.project))
+    assert known["memory"] in ids(json.loads(said.out))
+    gone = terminal.run("search", "--batch", str(batch), "--project", "/nowhere/at/all")
+    assert (gone.code, gone.out) == (1, "") and "/nowhere/at/all" in gone.err
+
+
+def test_what_a_line_names_that_is_not_ours_is_told_once_and_passed_over(terminal: Terminal, tmp_path: Path) -> None:
+    known = stocked(terminal)
+    batch = tmp_path / "asked.jsonl"
+    line = {"id": "a", "question": "yarn", "sesion": "x", "gold": ["e1"], "project": str(terminal.project)}
+    batch.write_text((json.dumps(line) + "\n") * 3)
+    said = terminal.run("search", "--batch", str(batch))
+    assert [known["memory"] in ids(json.loads(one)) for one in said.out.splitlines()] == [True] * 3
+    assert (said.code, len(said.err.splitlines())) == (0, 2)
+    assert "'sesion'" in said.err and "did you mean 'session'?" in said.err and "'gold'" in said.err
+
+
+def test_a_line_of_a_folder_that_is_not_there_is_told_with_its_place(terminal: Terminal, tmp_path: Path) -> None:
+    stocked(terminal)
+    batch = tmp_path / "asked.jsonl"
+    batch.write_text('{"id": 1, "question": "yarn", "project": "/nowhere/at/all"}\n' * 2)
+    said = terminal.run("search", "--batch", str(batch))
+    assert [json.loads(one)["scope"] for one in said.out.splitlines()] == [["user"]] * 2
+    assert (said.code, len(said.err.splitlines())) == (0, 1)
+    assert f"{batch}:1" in said.err and "/nowhere/at/all" in said.err
+
+
 @pytest.mark.parametrize(
     "words",
     [
+        ["search", "x", "--batch", "asked.jsonl"],
         ["search", "x", "--since", "soon"],
         ["search", "x", "--until", "unknown"],
         ["search", "x", "--trust", "disputed"],

@@ -117,11 +117,28 @@ def test_what_cannot_be_done_is_one_line_and_ends_with_1(terminal: Terminal, wor
 
 
 @pytest.mark.parametrize(
-    "line", ["not json", "[]", '{"id": 1}', '{"question": "x"}', "5", '{"id":1,"question":"x","project":5}']
+    "line",
+    [
+        b"not json",
+        b"[]",
+        b"5",
+        b'{"id": 1}',
+        b'{"question": "x"}',
+        b'{"id":1,"question":"x","project":5}',
+        b'{"id":1,"question":null}',
+        b'{"id":1,"question":["a"]}',
+        b'{"id":null,"question":"x"}',
+        b'{"id":true,"question":"x"}',
+        b'{"id":"\\ud800","question":"x"}',
+        b'{"id":1,"question":"caf\xe9"}',
+        b"[" * 100_000,
+        b'{"id":' + b"9" * 5_000 + b',"question":"x"}',
+    ],
+    ids=lambda line: line[:40].decode("ascii", "replace"),
 )
-def test_a_batch_line_of_another_shape_is_named_by_its_number(terminal: Terminal, line: str, tmp_path: Path) -> None:
+def test_a_batch_line_of_another_shape_is_named_by_its_number(terminal: Terminal, line: bytes, tmp_path: Path) -> None:
     batch = tmp_path / "questions.jsonl"
-    batch.write_text(f'{{"id": "a", "question": "tests"}}\n\n{line}\n')
+    batch.write_bytes(b'{"id": "a", "question": "tests"}\n\n' + line + b"\n")
     said = terminal.run("search", "--batch", str(batch))
     assert said.code == 1 and f"{batch}:3" in said.err
 
