@@ -33,7 +33,6 @@ from recorder.cli.frame import (
 )
 from recorder.cli.recall import ask, show_recall
 from recorder.cli.state import source_root
-from recorder.counted import many
 from recorder.errors import NotFound, SettingsError, StoreError
 from recorder.models import Scope
 from recorder.recall import fence
@@ -103,7 +102,8 @@ def _recalled_line() -> str:
             without = f" ({', '.join(away)})" if away else ""
             if found.hits:
                 return f"recalled: {fence.row(found.hits[0])}{without}"
-        return f"nothing answers the {many(len(latest), 'latest prompt')}{without}: recorder search asks for more"
+        asked = "latest prompt" if len(latest) == 1 else f"{len(latest)} latest prompts"
+        return f"nothing answers the {asked}{without}: recorder search asks for more"
 
 
 @app.command()

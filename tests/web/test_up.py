@@ -24,7 +24,7 @@ from recorder.store import events
 from recorder.store.db import connect
 from recorder.web import serve
 from tests.hooks.running import HOOKS, environ, run
-from tests.makers import project_folder, prompt
+from tests.makers import T0, bash, event_of, project_folder, prompt, take
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -215,6 +215,24 @@ def test_the_number_a_dead_service_left_is_nobodys(config: Config) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         lock.write_text("")
         assert serve.running(config.home) is None
+
+
+def test_what_is_said_to_be_recalled_is_there_or_is_said_not_to_be(config: Config, own_home: Path) -> None:
+    folder = str(project_folder(own_home))
+    db = connect(config.db_path)
+    take(db, config, [event_of(prompt("...", cwd=folder), at_ms=T0 + 1000)])
+    try:
+        assert "nothing answers the latest prompt" in recorder(config, "up", "--detach", "--port", "0").stdout
+        # Taken in later, and asked before.
+        asked = prompt("Where does the frog live?", cwd=folder, session="s2")
+        ran = bash("ls pond", "the frog lives in the pond", cwd=folder, session="s2")
+        take(db, config, [event_of(asked, at_ms=T0), event_of(ran, at_ms=T0 + 1)])
+        recorder(config, "down")
+        said = recorder(config, "up", "--detach", "--port", "0").stdout
+        assert "the frog lives in the pond" in said.partition("recalled: ")[2]
+    finally:
+        recorder(config, "down")
+        db.close()
 
 
 def test_a_service_that_cannot_start_is_told_with_the_end_of_its_log(config: Config) -> None:
