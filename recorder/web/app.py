@@ -22,6 +22,7 @@ from recorder.models import Channel
 from recorder.store.db import Connection, DatabaseError
 from recorder.store.tokens import Rights
 from recorder.web import access, api, asking, document, errors, pages
+from recorder.web.api.declared import only_declared
 from recorder.web.asking import Caller, Surroundings
 from recorder.web.guard import SESSION, Guard
 from recorder.web.people import NOT_VALID, AlreadyUsed, People
@@ -68,7 +69,7 @@ def make_app(config: Config, clock_ms: Callable[[], int]) -> FastAPI:
         response.set_cookie(access.cookie_name(config.home, SESSION), cookie, httponly=True, samesite="strict")
         return response
 
-    @app.get("/api/openapi.json", include_in_schema=False)
+    @app.get("/api/openapi.json", include_in_schema=False, dependencies=[Depends(only_declared)])
     async def described() -> Response:
         return FileResponse(document.FILE, media_type="application/json")
 

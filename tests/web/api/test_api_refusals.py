@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from http.client import HTTPConnection
 
@@ -134,6 +135,39 @@ def test_a_body_of_the_wrong_type_is_400_wherever_one_is_needed(
         refused = client.post(path, headers=bearer(config) | JSON, content=content)
         assert refused.status_code == 400, (path, refused.text)
         assert set(refused.json()["error"]) == {"code", "message"}
+
+
+def test_a_parameter_that_an_address_does_not_take_is_400_and_named_with_those_it_takes(
+    client: TestClient, closed: list[tuple[str, str]], config: Config
+) -> None:
+    for method, path in [*closed, ("GET", "/api/health")]:
+        if path.startswith("/api") and method != "HEAD":
+            refused = client.request(method, f"{path}?namspace=user", headers=bearer(config) | JSON, content=b"{}")
+            assert code(refused) == (400, "parameter"), (method, path, refused.text)
+            assert "'namspace'" in refused.json()["error"]["message"]
+    told = client.get("/api/memory?namspace=user", headers=bearer(config)).json()["error"]["message"]
+    assert told.endswith("takes cursor, deleted, kind, limit, namespace, project, tag, trust"), told
+
+
+def test_every_parameter_of_the_document_is_known_to_its_address_and_one_value_is_not_hidden_by_a_second(
+    client: TestClient, config: Config
+) -> None:
+    described = client.get("/api/openapi.json", headers=bearer(config)).json()
+    seen = 0
+    for path, operations in described["paths"].items():
+        at = re.sub(r"\{\w+\}", "1", path)
+        for method, operation in operations.items():
+            for one in operation.get("parameters", ()):
+                if one["in"] != "query" or path == "/api/stream":  # it would not end
+                    continue
+                several = "array" in str(one["schema"])
+                for given in (f"{one['name']}=", f"{one['name']}=1&{one['name']}=2"):
+                    said = client.request(method, f"{at}?{given}", headers=bearer(config) | JSON, content=b"{}").text
+                    assert "there is no parameter" not in said, (method, path, given, said)
+                    twice = f"{one['name']} takes one value" in said
+                    assert twice == ("&" in given and not several), (method, path, given, said)
+                    seen += 1
+    assert seen > 100
 
 
 @pytest.mark.parametrize("method", ["PUT", "TRACE", "CONNECT", "PROPFIND", "FOO", "OPTIONS"])
