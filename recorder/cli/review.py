@@ -206,6 +206,8 @@ def _show(item: Item) -> None:
     out.print(Text(f"{item.id}  {item.kind}  {when(item.at_ms)}", "bold"))
     if item.reason:
         out.print(Text(f"  {fence.line(item.reason)}", "dim"))
+    if item.by:
+        out.print(Text(f"  wished by {fence.line(item.by)}", "dim"))
     if item.more:
         out.print(
             Text(

@@ -324,6 +324,7 @@ def supersede(
     other = canonical(current.value) != canonical(proposal.value)
     told = ""
     if other:
+        findings.lapse(db, current.id, writer.now_ms)
         said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
         from_ms = proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
         if proposal.valid_from_ms is None and proposal.valid_from_precision is None:

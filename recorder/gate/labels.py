@@ -82,8 +82,12 @@ def label(
 
 
 def labelled(db: Connection, current: Memory, labels: Labels, writer: Writer, why: str | None) -> Outcome:
-    """The same inside a transaction. Who said the words, and when, stays."""
+    """The same inside a transaction. Who said the words, and when, stays. Wishes that this fulfils are done.
+
+    Raises: GateRefused.
+    """
     wanted = replace(_with(current, labels), occurred_ms=memories.occurred_ms(db, current.version_id))
+    check_interval(wanted)
     kept = [(event.id, quote, event.session_id) for event, quote in memories.evidence(db, current.version_id)]
     channel = memories.channel_of(db, current.version_id)
     made = room.make(db, current, wanted, writer.now_ms, keep=False)
@@ -93,7 +97,12 @@ def labelled(db: Connection, current: Memory, labels: Labels, writer: Writer, wh
     memories.add_evidence(db, version_id, kept)
     told = differences(current, wanted)
     note(db, writer, replace(current, version_id=version_id), "labelled", why, {"labels": told})
-    return Outcome("labelled", memories.find(db, current.namespace, current.key), room.fill(db, made, current, writer))
+    told_too = room.fill(db, made, current, writer)
+    after = memories.find(db, current.namespace, current.key)
+    for wish in findings.about(db, current.id, kinds=(WISH,)):
+        if after is not None and not wished(after, wish["proposal"]):
+            findings.resolve(db, wish["id"], findings.LAPSED, writer.now_ms)
+    return Outcome("labelled", after, told_too)
 
 
 def _asked(db: Connection, current: Memory, labels: Labels, writer: Writer, told: str, why: str | None) -> Outcome:
@@ -133,6 +142,11 @@ def of_finding(proposal: Mapping[str, Any]) -> Labels:
         importance=given.get("importance"),
         **whens,
     )
+
+
+def wished(at: Memory, proposal: Mapping[str, Any]) -> str:
+    """What a finding of the kind `WISH` would change about a memory as it is now, in words; nothing where it is so."""
+    return differences(at, _with(at, of_finding(proposal)))
 
 
 def _when(given: Any) -> When | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from recorder.canonical import canonical
+from recorder.gate import labels
 from recorder.gate.address import home_scope
 from recorder.models import Memory, Scope, Trust
 from recorder.store import findings, memories, tombstones
@@ -18,7 +18,7 @@ REFUSALS = 20
 QUOTES = 3
 EVERYTHING = 1_000_000
 PAGE = 500
-WISHES = ("delete_proposal", "label_proposal")
+WISHES = findings.WISHES
 """The kinds of finding that are granted or not: nothing else is said in the memory's place."""
 
 
@@ -57,6 +57,8 @@ class Item:
     """What came later: another memory, or a proposal."""
     more: int = 0
     """How many others were proposed about the same memory before."""
+    by: str = ""
+    """Who wishes it, where it is a wish: channel and name."""
 
 
 def waiting(db: Connection, scope: Scope | None, now_ms: int, *, limit: int | None = None) -> list[Item]:
@@ -113,8 +115,8 @@ def rejected_ms(db: Connection, memory: Memory, value: str) -> int | None:
 
 
 def digest(value: str) -> str:
-    """What names a value as it was looked at."""
-    return sha256(canonical(value).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    """What names a value as it was looked at, to the letter: a command by another case is another command."""
+    return sha256(value.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def home_of(memory: Memory) -> Scope:
@@ -142,15 +144,26 @@ def _of_finding(db: Connection, finding: Mapping[str, Any]) -> Item:
             rejected_ms=rejected_ms(db, old, str(proposed["value"])) if old else None,
         )
     project_id = home_of(old).project_id if old else None
+    wish = finding["kind"] in WISHES
     return Item(
         id=f"f{finding['id']}",
         kind=finding["kind"],
         at_ms=finding["created_ms"],
-        reason=finding["reason"] or "",
+        reason=_reason(finding, old),
         scope=Scope(finding["project_id"] or project_id),
         old=_side(db, old) if old else None,
         new=later,
+        by=f"{proposed.get('channel', '')} {proposed.get('actor', '')}".strip() if wish else "",
     )
+
+
+def _reason(finding: Mapping[str, Any], at: Memory | None) -> str:
+    """Why; of a wish for other labels what they would change now, where that is not what was said when it was made."""
+    said = finding["reason"] or ""
+    if finding["kind"] != labels.WISH or at is None:
+        return said
+    now = labels.wished(at, finding["proposal"]) or "nothing any more"
+    return said if said.startswith(now) else f"now {now}; when it was wished: {said}"
 
 
 def _of_refusal(refused: Mapping[str, Any]) -> Item:

@@ -67,7 +67,7 @@ def settle(
             raise Conflict(f"finding {finding_id} was resolved before: {finding['disposition']}")
         if not sides or len(sides) < len(_ids(finding)) or any(side.state is State.FORGOTTEN for side in sides):
             raise Conflict(f"what finding {finding_id} is about is gone")
-        if seen is not None and [canonical(side.value) for side in sides] != [canonical(one) for one in seen]:
+        if seen is not None and [side.value for side in sides] != list(seen):
             raise Conflict(f"what finding {finding_id} is about says something else by now: read it again")
         # First, so that its sides are not held to be in dispute over it.
         findings.resolve(db, finding_id, disposition, writer.now_ms)
@@ -109,7 +109,11 @@ def _labels(
         )
     if disposition == "keep_old" or not allows("labelled", current):
         return Settled(Outcome("kept", current), _there(db, current), ())
-    outcome = labels.labelled(db, current, labels.of_finding(finding["proposal"]), writer, why)
+    wanted = labels.of_finding(finding["proposal"])
+    ends_ms = wanted.expires[0] if wanted.expires is not None else None
+    if ends_ms is not None and ends_ms <= writer.now_ms:
+        raise GateRefused("interval", "it would be expired already by what was wished: leave it, and give another end")
+    outcome = labels.labelled(db, current, wanted, writer, why)
     return Settled(outcome, _there(db, current), ())
 
 

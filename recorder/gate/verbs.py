@@ -210,7 +210,7 @@ def approve(
     why = cleaned(writer, reason)
     with transaction(db):
         current = standing_at(db, namespace, key, writer, expected_version)
-        if expected_value is not None and canonical(expected_value) != canonical(current.value):
+        if expected_value is not None and expected_value != current.value:
             raise Conflict(f"{address_of(current)} says something else by now: read it again")
         if not allows("approved", current):
             return Outcome("unchanged", current, _lift_first(current))

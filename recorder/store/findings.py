@@ -14,6 +14,12 @@ PURPOSE = "pair"
 PAIRS = ("duplicate", "contradiction")
 """The kinds that are about two memories."""
 
+WISHES = ("delete_proposal", "label_proposal")
+"""The kinds that ask for something about a memory as it stands."""
+
+LAPSED = "lapsed"
+"""The disposition of a wish that nobody decided about: the words it was about do not stand any more, or it is done."""
+
 OPEN_AT_ONCE = 5
 """Findings of one channel about one memory that wait at a time."""
 
@@ -82,8 +88,9 @@ def superseded(db: Connection, memory_id: int, kind: str) -> int:
 
 def _like(db: Connection, kind: str, memory_id: int | None, text: str) -> list[int]:
     rows = db.execute(
-        "select id from findings where kind = ? and memory_id is ? and proposal = ? order by id limit 1",
-        (kind, memory_id, text),
+        "select id from findings where kind = ? and memory_id is ? and proposal = ? and disposition is not ?"
+        " order by id limit 1",
+        (kind, memory_id, text, LAPSED),
     )
     return [row[0] for row in rows]
 
@@ -211,6 +218,12 @@ def resolve(db: Connection, finding_id: int, disposition: str, now_ms: int) -> b
         (disposition, now_ms, finding_id),
     )
     return bool(db.changes())
+
+
+def lapse(db: Connection, memory_id: int, now_ms: int) -> None:
+    """Close the wishes about a memory whose words gave way to others."""
+    for one in about(db, memory_id, kinds=WISHES):
+        resolve(db, one["id"], LAPSED, now_ms)
 
 
 def open_count(db: Connection) -> int:

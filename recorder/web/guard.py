@@ -69,8 +69,10 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, sending)
             return
-        if request.method == "HEAD" and not request.scope["path"].startswith("/api/"):
-            scope = {**scope, "method": "GET"}  # a page's routes name GET alone; the server leaves the body out
+        path = request.scope["path"]
+        if request.method == "HEAD" and path not in OPEN and not path.startswith("/api/"):
+            # A page routes GET alone; the server leaves the body out. Only to come in by a link changes something.
+            scope = {**scope, "method": "GET"}
         inside = addresses.route_path(scope.get("raw_path") or b"")
         if inside is not None:
             scope = {**scope, "path": inside}

@@ -50,7 +50,19 @@ Version = Annotated[int, Field(ge=0, le=2**53)]
 Id = Annotated[int, Field(ge=1, le=2**62)]
 
 
-class Said(Body):
+Digest = Annotated[
+    str, Field(max_length=64, description="Of the words that were read: the header `X-Recorder-Digest` of an answer.")
+]
+
+
+class LookedAt(Body):
+    """What was read before: where something else stands by now nothing is done."""
+
+    expected_version: Version | None = None
+    expected_digest: Digest | None = None
+
+
+class Said(LookedAt):
     """What a memory is to say."""
 
     kind: MemoryKind | None = None
@@ -79,18 +91,6 @@ class Change(Said):
 
     value: Words | None = None
     pinned: bool | None = None
-
-
-Digest = Annotated[
-    str, Field(max_length=64, description="Of the words that were read: the header `X-Recorder-Digest` of an answer.")
-]
-
-
-class LookedAt(Body):
-    """What was read before: where something else stands by now nothing is done."""
-
-    expected_version: Version | None = None
-    expected_digest: Digest | None = None
 
 
 class Reason(LookedAt):

@@ -207,13 +207,13 @@ def _changed(here: Desk, there: Memory, body: Change, if_match: str | None) -> g
     if body.pinned is not None:
         if body.value is not None or labels.any:
             raise GateRefused("value", "pin it by itself: pinned goes with no other change")
-        wanted = version_of(if_match, body.expected_version)
+        wanted = looked_at(here, there.namespace, there.key, body, if_match)
         return gate.pin(here.db, there.namespace, there.key, here.writer, pinned=body.pinned, expected_version=wanted)
     if body.value is None and not labels.any:
         raise GateRefused("value", "say what is to be different: value, kind, tags, importance, dates or pinned")
     restated = body.value is not None and gate.canonical(body.value) == gate.canonical(there.value)
     if body.value is None or (restated and labels.any and not here.caller.is_person):
-        wanted = version_of(if_match, body.expected_version)
+        wanted = looked_at(here, there.namespace, there.key, body, if_match)
         return gate.label(here.db, there.namespace, there.key, here.writer, labels, expected_version=wanted)
     return _tell(here, there.namespace, there.key, body, body.value, there, if_match)
 
@@ -332,7 +332,7 @@ def _tell(
         expires_ms=_expiry(said.expires, here.now_ms) if said.expires else gate.expiry_left(there, here.now_ms),
         explicit=True,
     )
-    return gate.tell(here.db, proposal, here.writer, expected_version=version_of(if_match, said.expected_version))
+    return gate.tell(here.db, proposal, here.writer, expected_version=looked_at(here, namespace, key, said, if_match))
 
 
 def _date(name: str, text: str | None) -> tuple[int | None, Precision | None]:

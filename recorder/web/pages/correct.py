@@ -220,7 +220,7 @@ def told(page: Frame, verb: str, at: Memory, outcome: gate.Outcome) -> str:
 def _said_elsewhere(page: Frame, at: Memory) -> bool:
     """Whether another memory of the scope says the very same, and goes on saying it."""
     rows = memories.for_brief(page.db, home_of(at).project_id, page.now_ms)
-    return any(one.id != at.id and digest(one.value) == digest(at.value) for one in rows)
+    return any(one.id != at.id and gate.canonical(one.value) == gate.canonical(at.value) for one in rows)
 
 
 def changed(page: Frame, at: Memory, looked_at: int, again: str) -> Response:

@@ -160,7 +160,8 @@ def decide(request: Request, name: str, form: FormData = Form) -> Response:
         if _digests(item) != (text(form, "old"), text(form, "new")):
             return _changed(page, item, looked_at)
         verb, words = text(form, "verb"), text(form, "value")
-        decision = Decision(verb, _reason(form), words if verb in ("edit", "manual") else "")
+        version = looked_at[0] if name.startswith("m") else None
+        decision = Decision(verb, _reason(form), words if verb in ("edit", "manual") else "", version)
         try:
             done = decided.decide(page.db, item, decision, page.writer(item.scope))
         except Conflict:

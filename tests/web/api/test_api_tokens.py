@@ -138,6 +138,8 @@ def test_a_link_lets_one_browser_in_once_within_ten_minutes_for_twelve_hours(con
     with TestClient(make_app(config, lambda: now[0]), base_url=BASE, follow_redirects=False) as client:
         for wrong in ("", "x", link + "0", "." + link, link.replace(str(T0 + access.LINK_MS), str(T0 * 2))):
             assert client.get("/login", params={"once": wrong}).json()["error"]["code"] == "link"
+        asked = client.head("/login", params={"once": link})  # as a previewer does
+        assert asked.status_code == 405 and "set-cookie" not in asked.headers
         entered = client.get("/login", params={"once": link})
         assert entered.status_code == 303 and entered.headers["location"] == "/"
         cookie = entered.headers["set-cookie"].lower()

@@ -1,0 +1,98 @@
+"""What was looked at is what is decided about: to the letter, and as it is wished for now."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.testclient import TestClient
+
+from tests.web.api.test_api_memory import at, put
+
+
+def card(page: str, name: str) -> dict[str, str]:
+    """What the form of one card on the review carries."""
+    form = page[page.index(f'action="/review/{name}"') :].partition("</form>")[0]
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form))
+
+
+def waiting(client: TestClient, kind: str) -> list[dict[str, object]]:
+    return [one for one in client.get("/api/review").json()["items"] if one["kind"] == kind]
+
+
+def test_a_command_that_changed_by_one_letters_case_is_not_the_one_that_was_looked_at(
+    home: TestClient, person: TestClient
+) -> None:
+    number = put(home, "command.br", "clean up with git branch -d old")["id"]
+    seen = card(person.get("/review").text, f"m{number}")
+    read = person.get(at("command.br")).headers["x-recorder-digest"]
+    home.patch(at("command.br"), json={"value": "something quite else here"})
+    home.patch(at("command.br"), json={"value": "clean up with git branch -D old"})
+
+    pressed = person.post(f"/review/m{number}", data={**seen, "verb": "approve", "reason": "yes"})
+    assert pressed.status_code == 409 and "says something else by now" in pressed.text
+    assert person.post(at("command.br") + "/approve", json={"expected_digest": read}).status_code == 409
+    decision = {"id": f"m{number}", "verb": "approve", "reason": "yes", "expected_digest": read}
+    assert person.post("/api/review", json=decision).status_code == 409
+    assert home.get(at("command.br")).json()["trust"] == "candidate"
+
+    again = card(pressed.text, f"m{number}")
+    assert person.post(f"/review/m{number}", data={**again, "verb": "approve", "reason": "yes"}).status_code == 303
+    assert home.get(at("command.br")).json()["trust"] == "verified"
+
+
+def test_a_conflict_is_not_settled_where_what_stands_changed_by_one_letters_case(
+    home: TestClient, person: TestClient
+) -> None:
+    put(person, "command.br", "clean up with git branch -d old")
+    home.patch(at("command.br"), json={"value": "never clean up"})
+    (finding,) = waiting(person, "conflict")
+    read = finding["old"]["digest"]  # type: ignore[index]
+    person.patch(at("command.br"), json={"value": "clean up with git branch -D old"})
+    decision = {"id": finding["id"], "verb": "keep_old", "reason": "yes", "expected_digest": read}
+    assert person.post("/api/review", json=decision).status_code == 409
+
+
+def test_words_are_written_only_over_the_words_that_were_read(home: TestClient, person: TestClient) -> None:
+    put(person, "k", "I drink tea")
+    read = person.get(at("k")).headers["x-recorder-digest"]
+    person.patch(at("k"), json={"value": "I drink TEA", "expected_digest": read})
+    for body in ({"value": "I drink mate"}, {"tags": ["x"]}, {"pinned": True}):
+        assert person.patch(at("k"), json={**body, "expected_digest": read}).status_code == 409, body
+    over = {"namespace": "user", "key": "k", "value": "I drink mate", "expected_digest": read}
+    assert person.post("/api/memory", json=over).status_code == 409
+    assert person.get(at("k")).json()["value"] == "I drink TEA"
+
+
+def test_a_wish_for_dates_that_would_hold_at_no_time_is_not_granted(home: TestClient, person: TestClient) -> None:
+    put(person, "k", "The shop is closed")
+    assert home.patch(at("k"), json={"valid_to": "2021"}).status_code == 202
+    assert person.patch(at("k"), json={"valid_from": "2022"}).status_code == 200
+    (wish,) = waiting(person, "label_proposal")
+    granted = person.post("/api/review", json={"id": wish["id"], "verb": "keep_new", "reason": "ok"})
+    assert (granted.status_code, granted.json()["error"]["code"]) == (400, "interval")
+    assert person.get(at("k")).json()["valid_to_ms"] is None and waiting(person, "label_proposal") == [wish]
+
+
+def test_a_wish_says_who_wishes_it_and_what_it_would_change_now(home: TestClient, person: TestClient) -> None:
+    put(person, "k", "The boat is red", tags=["y"])
+    assert home.patch(at("k"), json={"tags": ["z"]}).status_code == 202
+    (wish,) = waiting(person, "label_proposal")
+    assert (wish["by"], wish["reason"]) == ("api api:home", "tags: y → z")
+    assert "Wished by <b>api api:home</b>" in person.get("/review").text
+    person.patch(at("k"), json={"tags": ["q"]})
+    (wish,) = waiting(person, "label_proposal")
+    assert wish["reason"] == "now tags: q → z; when it was wished: tags: y → z"
+    person.patch(at("k"), json={"tags": ["z"]})
+    assert waiting(person, "label_proposal") == []
+
+
+def test_a_wish_goes_with_the_words_it_was_about_and_may_come_again_about_others(
+    home: TestClient, person: TestClient
+) -> None:
+    put(person, "k", "The boat is red")
+    for words in ("The boat is blue now", "The boat is green now"):
+        assert home.patch(at("k"), json={"tags": ["z"]}).status_code == 202
+        assert home.delete(at("k")).status_code == 202
+        assert len(waiting(person, "label_proposal")) == len(waiting(person, "delete_proposal")) == 1
+        person.patch(at("k"), json={"value": words})
+        assert waiting(person, "label_proposal") == waiting(person, "delete_proposal") == []
