@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from recorder.canonical import canonical
 from recorder.models import Memory, Scope, Trust
 from recorder.recall import rank
-from recorder.store import memories
+from recorder.store import memories, policy
 from recorder.store.db import Connection
 
 K = 20
@@ -55,14 +55,7 @@ def _recalled(db: Connection, scope: Scope, question: str, now_ms: int) -> list[
 
 def _is_told(memory: Memory, recalled: set[str], told: set[str], now_ms: int) -> bool:
     """Whether recall, and the brief where it is verified, say it; of what does not hold now neither should."""
-    if memory.trust not in (Trust.VERIFIED, Trust.CANDIDATE) or not _in_force(memory, now_ms):
+    if memory.trust not in (Trust.VERIFIED, Trust.CANDIDATE) or policy.out_of_time(memory, now_ms):
         return True
     value = canonical(memory.value)
     return value in recalled and (memory.trust is not Trust.VERIFIED or value in told)
-
-
-def _in_force(memory: Memory, now_ms: int) -> bool:
-    begun = memory.valid_from_ms is None or memory.valid_from_ms <= now_ms
-    ends = [at for at in (memory.valid_to_ms, memory.expires_ms) if at is not None]
-    ended_once = memory.valid_to_ms is None and memory.valid_to_precision is not None
-    return begun and not ended_once and all(at > now_ms for at in ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recorder.models import State, Trust
+from recorder.models import Memory, Precision, State, Trust
 
 HIDING = ("deleted", "suppressed", "forgotten")
 SHOWING = ("created", "restored", "superseded", "released", "reverted")
@@ -59,6 +59,23 @@ def shows(read: str, trust: Trust, state: State) -> bool:
     """Whether a way of reading shows a memory of this trust and state."""
     readable = READS[read]
     return trust in readable.trusts and state in readable.states
+
+
+def tells(read: str, memory: Memory, now_ms: int) -> bool:
+    """Whether a way of reading shows this version of a memory now: its dates too, where time counts."""
+    timely = not READS[read].in_force or not out_of_time(memory, now_ms)
+    return timely and shows(read, memory.trust, memory.state)
+
+
+def out_of_time(memory: Memory, now_ms: int) -> str:
+    """Why a version does not hold now, in a word: `expired`, `ended` or `not yet`; nothing where it does."""
+    if memory.expires_ms is not None and memory.expires_ms <= now_ms:
+        return "expired"
+    if memory.valid_to_ms is None and memory.valid_to_precision is Precision.UNKNOWN:
+        return "ended"
+    if memory.valid_to_ms is not None and memory.valid_to_ms <= now_ms:
+        return "ended"
+    return "not yet" if memory.valid_from_ms is not None and memory.valid_from_ms > now_ms else ""
 
 
 def condition(read: str, now_ms: str = ":now_ms") -> str:

@@ -21,7 +21,7 @@ from recorder.store import findings, memories, policy, projects, tombstones
 from recorder.web.numbers import whole
 from recorder.web.pages import frame
 from recorder.web.pages.frame import Form, Frame, text
-from recorder.web.pages.memories import link_of, standing
+from recorder.web.pages.memories import OUT_OF_TIME, link_of, standing
 from worker import brief
 
 router = APIRouter()
@@ -259,8 +259,13 @@ def _earlier(page: Frame, at: Memory) -> Memory:
 
 
 def _told_now(page: Frame, at: Memory) -> list[str]:
-    said = [name for name in ("recall", "brief") if policy.shows(name, at.trust, at.state)]
-    return [f"Claude is told it now, in {' and '.join(said)}" if said else "Claude is not told it now"]
+    said = [name for name in ("recall", "brief") if policy.tells(name, at, page.now_ms)]
+    late = OUT_OF_TIME.get(policy.out_of_time(at, page.now_ms))
+    return [
+        f"Claude is told it now, in {' and '.join(said)}"
+        if said
+        else f"Claude is not told it now{f': {late}' if late else ''}"
+    ]
 
 
 def _of_delete(page: Frame, at: Memory) -> list[str]:

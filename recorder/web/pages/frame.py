@@ -22,7 +22,7 @@ from recorder.config import Config
 from recorder.errors import GateRefused
 from recorder.gate import queue
 from recorder.models import Memory, Scope
-from recorder.store import browse, projects
+from recorder.store import browse, policy, projects
 from recorder.store.db import Connection
 from recorder.web import access, asking
 from recorder.web.pages import shown
@@ -82,7 +82,7 @@ _environment = Environment(
     lstrip_blocks=True,
     undefined=StrictUndefined,
 )
-_environment.filters |= shown.FILTERS
+_environment.filters |= shown.FILTERS | {"out_of_time": policy.out_of_time}
 _environment.globals |= {"difference": shown.difference}
 
 

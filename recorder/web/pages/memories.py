@@ -37,6 +37,8 @@ NARROWING = ("since", "until", "file", "branch", "session", "tool", "failed", "o
 """What a search is narrowed with besides what the list is."""
 UNDECIDED = 50
 DEPTH = 2
+OUT_OF_TIME = {"expired": "it has expired", "ended": "its time is over", "not yet": "its time has not come"}
+"""What `policy.out_of_time` says, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ def model(page: Frame, found: Memory) -> dict[str, Any]:
         "decidable": memories.visible(db, found, scope),
         "hidden_by": memories.deleted_by(db, found.id),
         "evidence": evidence,
-        "because": because(found, channel, [event.kind for event, _ in evidence]),
+        "because": because(found, channel, [event.kind for event, _ in evidence], page.now_ms),
         "lines": history(db, found)[:LINES],
         "refs": memories.refs(db, found.id, limit=REFS),
         "links": links,
@@ -234,8 +236,8 @@ def model(page: Frame, found: Memory) -> dict[str, Any]:
         "from_text": dates.shown(found.valid_from_ms, found.valid_from_precision),
         "to_text": dates.shown(found.valid_to_ms, found.valid_to_precision),
         "auto": found.namespace.startswith("claude."),
-        "in_brief": policy.shows("brief", found.trust, found.state),
-        "in_recall": policy.shows("recall", found.trust, found.state),
+        "in_brief": policy.tells("brief", found, page.now_ms),
+        "in_recall": policy.tells("recall", found, page.now_ms),
         "active": found.state is State.ACTIVE,
     }
 
@@ -251,7 +253,7 @@ def history(db: Connection, found: Memory) -> list[Line]:
     return lines[::-1]
 
 
-def because(found: Memory, channel: Channel, kinds: list[EventKind]) -> str:
+def because(found: Memory, channel: Channel, kinds: list[EventKind], now_ms: int) -> str:
     """Why it is believed, in a sentence."""
     approved = channel is Channel.PERSON and not found.source.startswith(("dashboard:", "terminal"))
     who = {
@@ -266,12 +268,22 @@ def because(found: Memory, channel: Channel, kinds: list[EventKind]) -> str:
     seen = f"in {found.sessions} session{'s' if found.sessions != 1 else ''}" if found.sessions else "nowhere else"
     shown = f"{len(kinds)} quote{'s' if len(kinds) != 1 else ''} below"
     trust = {
-        Trust.VERIFIED: "so it is verified, and told to Claude",
+        Trust.VERIFIED: "so it is verified",
         Trust.CANDIDATE: "so it is a candidate until you approve it",
         Trust.DISPUTED: "and it contradicts something, so it is told to nobody until you decide",
         Trust.REJECTED: "and you said that it is false",
     }[found.trust]
-    return f"{who}; {shown}, found {seen}; {trust}."
+    return f"{who}; {shown}, found {seen}; {trust}{_told(found, now_ms)}."
+
+
+def _told(found: Memory, now_ms: int) -> str:
+    """Whether Claude is told it, where its trust alone does not say so."""
+    if found.trust not in (Trust.VERIFIED, Trust.CANDIDATE):
+        return ""
+    if policy.tells("recall", found, now_ms):
+        return ", and told to Claude" if found.trust is Trust.VERIFIED else ""
+    why = f"it is {found.state}" if found.state is not State.ACTIVE else OUT_OF_TIME[policy.out_of_time(found, now_ms)]
+    return f", but not told to Claude: {why}"
 
 
 def link_of(db: Connection, number: int) -> relations.Relation:

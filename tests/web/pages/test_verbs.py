@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from recorder import gate
-from recorder.models import Channel, Memory, MemoryKind, Origin, Proposal, State, Trust
+from recorder.models import Channel, Memory, MemoryKind, Origin, Precision, Proposal, State, Trust
 from recorder.store import audit, erase, findings, memories, relations
-from tests.makers import add_filler
+from tests.makers import T0, add_filler
 from tests.memory_samples import add_event, add_memory
 from tests.web.pages import house
 from tests.web.pages.conftest import House
@@ -211,6 +211,53 @@ def test_a_wish_for_other_labels_is_granted_in_the_review(home: House) -> None:
     wish.get_by_label("Why").fill("it is for the build")
     press(home.page, "Change it so", wish)
     assert home.at("command.test").tags == ("ci",) and home.at("command.test").value == at.value
+
+
+def test_a_wish_says_who_wishes_it_why_and_how_many_others_wait(home: House) -> None:
+    db = home.db()
+    at = home.at("command.test")
+    for n, tag in enumerate(("old", "older", "ci")):
+        agent = gate.Writer(Channel.AGENT, f"task:s{n}", home.scope, house.NOW_MS + n)
+        labels = gate.Labels(tags=(tag,))
+        gate.label(db, at.namespace, at.key, agent, labels, reason="it runs in the build")
+    db.close()
+    home.page.goto("/review?kind=wishes")
+    told = home.page.locator("[data-card]").filter(has_text="label proposal").inner_text()
+    assert "tags: tests → ci (it runs in the build)" in told and "Wished by agent task:s2" in told
+    assert "2 other wishes" in told
+    deletion = home.page.locator("[data-card]").filter(has_text="delete proposal").inner_text()
+    assert "it looks unused" in deletion and "Wished by agent task:s1" in deletion
+
+
+@pytest.mark.parametrize(
+    ("dates", "badge", "why"),
+    [
+        ({"valid_to": (T0, Precision.YEAR)}, "ended", "its time is over"),
+        ({"valid_to": (None, Precision.UNKNOWN)}, "ended", "its time is over"),
+        ({"expires": (T0, Precision.MS)}, "expired", "it has expired"),
+        ({"valid_from": (2 * T0, Precision.DAY)}, "not yet", "its time has not come"),
+        ({"valid_from": (T0, Precision.DAY)}, "", ""),
+    ],
+)
+def test_the_page_of_a_memory_tells_whether_its_time_is_over(
+    home: House, dates: dict[str, Any], badge: str, why: str
+) -> None:
+    db = home.db()
+    at = home.at("command.test")
+    person = gate.Writer(Channel.PERSON, "terminal", home.scope, house.NOW_MS - 1_000)
+    assert gate.label(db, at.namespace, at.key, person, gate.Labels(**dates)).action == "labelled"
+    db.close()
+    told = at.value in home.recalled("run the tests")
+    assert told == (not badge)
+    home.page.goto(home.path("command.test"))
+    said = home.page.locator("main").inner_text()
+    assert ("In the brief; in recall" in said) == told == ("verified, and told to Claude" in said)
+    assert ("Not in the brief; not in recall" in said) == (why in said and not told)
+    assert home.page.locator(".badges .state").all_inner_texts() == ([badge] if badge else [])
+    home.page.goto(home.path("command.test", "reject"))
+    said = home.page.locator("main").inner_text()
+    assert (f"Claude is not told it now: {why}" in said) != told
+    assert ("Claude is told it now, in recall and brief" in said) == told
 
 
 def test_a_version_that_changed_meanwhile_answers_409_with_both_sides_and_loses_no_word(home: House) -> None:
