@@ -90,8 +90,10 @@ def by_time(found: pool.Pool, order: Order) -> tuple[Hit, ...]:
         for one, row in zip(found.candidates, found.features, strict=True)
         if row.get("own", 0.0) >= HOLDS * most or row.get("near", 0.0) >= MEANS
     }
-    hits = fold(scored(found, weights.of(found.by_meaning), len(found.candidates)))
-    kept = [hit for hit in hits if hit.id in near]
+    hits = scored(found, weights.of(found.by_meaning), len(found.candidates))
+    # A memory answers by what it stands on too, which is folded under it.
+    near |= {hit.id for hit in hits if not near.isdisjoint(_cited(hit))}
+    kept = fold([hit for hit in hits if hit.id in near])
     return tuple(sorted(kept, key=lambda hit: (hit.occurred_ms, hit.id), reverse=order is Order.NEWEST))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recorder.errors import StoreError
-from recorder.models import EventKind, Hit, Recall, Scope
+from recorder.models import EventKind, Hit, Order, Recall, Scope
 from recorder.recall import rank
 from recorder.store import db as store
 from recorder.store import vectors
@@ -45,6 +45,19 @@ def test_a_memory_and_its_own_evidence_are_one_hit(db: store.Connection) -> None
         "uuid-1",
         "Always run the tests with uv run pytest",
     )
+
+
+@pytest.mark.parametrize("order", [Order.NEWEST, Order.OLDEST])
+def test_a_memory_that_answers_by_its_evidence_alone_is_there_in_the_order_of_time(
+    db: store.Connection, order: Order
+) -> None:
+    words = "biome check of the typecheck stage ended with seven findings about unused imports"
+    said = add_event(db, A, words)
+    memory = add_memory(db, A, "fix.lint", "Let the linter sort them.", cites=[said])
+    for n in range(3):
+        add_event(db, A, f"another talk {n}", session=f"s{n}")
+    answer = rank.recall(db, words, A, k=10, vector=None, vector_status=NO_MODEL, now_ms=NOW_MS, order=order)
+    assert f"m{memory.id}" in ids(answer) and f"e{said}" not in ids(answer)
 
 
 def test_a_memory_goes_before_a_passing_mention(db: store.Connection) -> None:
