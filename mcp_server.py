@@ -17,7 +17,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import Tool, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from recorder import config, dates, embed, gate, redaction
 from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
@@ -58,6 +58,9 @@ AGENT = "agent"
 Kind = Literal["preference", "semantic", "procedural", "episodic"]
 Namespace = Annotated[str | None, Field(description="user, project, or an address below")]
 Then = str
+# Advertised and not enforced: what is too much is cut, and the answer says so.
+Limit = Annotated[int, Field(description="at most 10, or recall.k", json_schema_extra={"maximum": 100})]
+Side = Annotated[int, Field(json_schema_extra={"maximum": 30})]
 Weight = Annotated[float | None, Field(ge=0, le=1)]
 
 
@@ -155,7 +158,7 @@ class Tools:
         query: str = "",
         namespace: Namespace = None,
         kind: str = "",
-        limit: int = 10,
+        limit: Limit = 10,
         valid_at: Then = "",
         as_of: Then = "",
         since: Then = "",
@@ -208,12 +211,15 @@ class Tools:
                 offset=min(max(offset, 0), filters.FARTHEST),
             )
             _note(call, answer.hits or answer.misses, "shown")
+            most = call.config.recall.k
+            cut = f"{most} rows a call at most: offset={max(offset, 0) + most} goes on. " if limit > most else ""
             if answer.misses:
                 note = f"Nothing recorded seems to answer this; the nearest, likely about other things. {_arms(answer)}"
                 return fence.fence_rows(answer.misses, call.config.recall.max_tokens, note)
             if not answer.hits:
                 return f"{'Nothing more' if offset > 0 else 'Nothing recorded here'} matches. {_arms(answer)}"
-            return fence.fence_rows(answer.hits, call.config.recall.max_tokens, _arms(answer))
+            note = (cut if len(answer.hits) == most else "") + _arms(answer)
+            return fence.fence_rows(answer.hits, call.config.recall.max_tokens, note)
 
     def memory_get(
         self,
@@ -231,9 +237,9 @@ class Tools:
                 )
             _note(call, found, "read")
             cut = [replace(hit, text=hit.text[start:]) for hit in found]
-            return fence.fence(cut, call.config.recall.max_tokens)
+            return fence.fence(cut, call.config.recall.max_tokens, _not_read(ids, found, start))
 
-    def memory_timeline(self, ctx: Context[Any, Any], id: str, before: int = 5, after: int = 5) -> str:
+    def memory_timeline(self, ctx: Context[Any, Any], id: str, before: Side = 5, after: Side = 5) -> str:
         """What happened before and after a recorded event (e34), or after and before the event a memory (m12) came
         from, in the same session: the prompts, commands, results and answers around it, oldest first."""
         with self._call("memory_timeline", ctx) as call:
@@ -247,7 +253,10 @@ class Tools:
             )
             if not found:
                 raise ToolError(f"There is no event behind '{fence.cut(fence.line(id), 40)}' here.")
-            return fence.fence_rows(found, call.config.recall.max_tokens)
+            event_id = reading.event_of(call.db, call.scope, id, call.now_ms)
+            wide = max(before, after) > AROUND_AT_MOST
+            note = f"{AROUND_AT_MOST} on each side at most." if wide else ""
+            return fence.fence_around(found, f"e{event_id}", call.config.recall.max_tokens, note)
 
     def memory_why(self, ctx: Context[Any, Any], id: str) -> str:
         """Why a memory (m12) is believed: its evidence with quotes and dates, its source, how it changed. Of an event
@@ -314,7 +323,9 @@ class Tools:
             found = hits.of_memories(call.db, call.scope, ids, now_ms=call.now_ms)
             rows = [found[n] for n in ids if n in found]
             _note(call, rows, "shown")
-            return fence.fence_rows(rows, call.config.recall.max_tokens) if rows else "No memories here match."
+            cut = limit > LIST_AT_MOST and len(ids) == LIST_AT_MOST
+            note = f"{LIST_AT_MOST} a call at most: offset goes on." if cut else ""
+            return fence.fence_rows(rows, call.config.recall.max_tokens, note) if rows else "No memories here match."
 
     def memory_stats(self, ctx: Context[Any, Any]) -> str:
         """How much is remembered here: memories by namespace, kind and trust, and recorded events of this project."""
@@ -499,7 +510,8 @@ def _only(*, failed: bool = False, **given: str) -> Only:
     try:
         return filters.read(failed=failed, **{name: text or None for name, text in given.items()})
     except filters.FilterError as error:
-        raise ToolError(fence.cut(fence.line(f"{error}"), 400)) from None
+        name = "in_session" if error.name == "session" else error.name
+        raise ToolError(fence.cut(fence.line(f"{name}: {error.reason}"), 400)) from None
 
 
 def _order(given: str) -> Order:
@@ -507,6 +519,19 @@ def _order(given: str) -> Order:
         return filters.order(given or None)
     except filters.FilterError as error:
         raise ToolError(str(error)) from None
+
+
+def _not_read(ids: Sequence[str], found: Sequence[Hit], start: int) -> str:
+    """What of the ids asked for is not in the answer, and why."""
+    here = {hit.id for hit in found}
+    absent = [id for id in ids[:GET_AT_MOST] if reading.spelled(id) not in here]
+    ended = [hit.id for hit in found if start and start >= len(hit.text)]
+    said = [
+        f"{len(ids) - GET_AT_MOST} ids not looked at: {GET_AT_MOST} a call." if len(ids) > GET_AT_MOST else "",
+        f"Not here: {', '.join(fence.cut(id, 20) for id in absent)}." if absent else "",
+        f"Ended before character {start}: {', '.join(ended)}." if ended else "",
+    ]
+    return " ".join(filter(None, said))
 
 
 def _standing(call: Call, namespace: str | None, key: str, only: Only = EVERYTHING) -> Memory:
@@ -600,12 +625,32 @@ HIDES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_
 
 
 class Server(MCPServer[Any]):
-    """A server whose schemas leave out the titles that repeat a name: they took an eighth of what a client reads."""
+    """A server whose schemas leave out the titles that repeat a name (they took an eighth of what a client reads), and
+    which takes the arguments it names alone."""
 
     async def list_tools(self) -> list[Tool]:
         """The tools."""
         found = await super().list_tools()
         return [tool.model_copy(update={"input_schema": _untitled(tool.input_schema)}) for tool in found]
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
+        """What the tool answers. A name it does not take is refused: a filter that is passed over widens the answer.
+
+        Raises: ToolError.
+        """
+        known = {tool.name: list(tool.input_schema["properties"]) for tool in await super().list_tools()}
+        unknown = [one for one in arguments if one not in known.get(name, arguments)]
+        if unknown:
+            told = fence.cut(fence.line(", ".join(unknown)), 80)
+            raise ToolError(f"{name} takes no {told}: there are {', '.join(known[name]) or 'no arguments'}.")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                wrong = error.__cause__.errors(include_url=False, include_input=False)
+                told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong)
+                raise ToolError(fence.cut(fence.line(told), 400)) from None
+            raise
 
 
 def _untitled(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -613,7 +658,10 @@ def _untitled(schema: Mapping[str, Any]) -> dict[str, Any]:
         name: {word: said for word, said in one.items() if word != "title"}
         for name, one in schema["properties"].items()
     }
-    return {word: said for word, said in schema.items() if word != "title"} | {"properties": properties}
+    return {word: said for word, said in schema.items() if word != "title"} | {
+        "properties": properties,
+        "additionalProperties": False,
+    }
 
 
 def build(caller: Caller) -> MCPServer[Any]:

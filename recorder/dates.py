@@ -12,6 +12,7 @@ OPENLY = "open"
 """The same as nothing, where leaving it out means that it stays as it is."""
 UNKNOWN = "unknown"
 NEVER = "never"
+MOMENTS = "2026, 2026-06, 2026-06-03 or 2026-06-03T14:30"
 SHAPES = "2026, 2026-06, 2026-06-03, 2026-06-03T14:30, unknown, open, or nothing"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
@@ -48,9 +49,12 @@ def instant(text: str) -> int:
 
     Raises: ValueError for what is no date, and where none is given.
     """
-    at_ms, _ = parse(text)
+    try:
+        at_ms, _ = parse(text)
+    except ValueError:
+        at_ms = None
     if at_ms is None:
-        raise ValueError(f"'{text[:80]}' is no moment: write 2026, 2026-06, 2026-06-03 or 2026-06-03T14:30")
+        raise ValueError(f"'{text[:80]}' is no moment: write {MOMENTS}")
     return at_ms
 
 

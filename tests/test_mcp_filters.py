@@ -81,6 +81,69 @@ def test_a_row_takes_at_most_sixty_tokens_whatever_it_is_made_of(place: Place, k
             assert told and all(fence.tokens(line) <= 60 for line in told), told
 
 
+def test_an_argument_a_tool_does_not_take_is_refused_with_those_it_takes(place: Place, known: dict[str, str]) -> None:
+    with serving(place, place.a) as server:
+        for given in ({"session": "zzz"}, {"project": "x"}, {"scope": "all"}):
+            refused = server.call("memory_search", query="loom", **given)
+            assert refused.error and next(iter(given)) in refused.text and "in_session" in refused.text
+        assert server.call("memory_stats", namespace="user").error
+        blank = server.call("memory_search", in_session=" ")
+        assert blank.error and "in_session: " in blank.text
+        wrong = server.call("memory_search", failed="maybe")
+        assert wrong.error and "failed: " in wrong.text and "http" not in wrong.text
+        assert all(tool.input_schema["additionalProperties"] is False for tool in server.tools())
+
+
+def test_the_event_asked_for_is_in_its_timeline_however_wide(place: Place, known: dict[str, str]) -> None:
+    db = opened(place.home)
+    scope = place.scope(db, place.a)
+    numbers = [add_event(db, scope, f"step {n} " * 40, session="wide", at_ms=NOW_MS + n) for n in range(90)]
+    memory = add_memory(db, scope, "fix.step", "Step on.", cites=[numbers[45]])
+    db.close()
+    with serving(place, place.a) as server:
+        for id in (f"e{numbers[45]}", f"m{memory.id}"):
+            for before, after in ((30, 0), (0, 30), (30, 30), (90, 90)):
+                answer = server.call("memory_timeline", id=id, before=before, after=after).text
+                told = [int(one[1:]) for one in rows(answer)]
+                assert numbers[45] in told, (id, before, after)
+                assert told == list(range(told[0], told[-1] + 1))
+                assert fence.tokens(answer) <= 1500
+                assert ("30 on each side" in answer) == (before > 30)
+        both = server.call("memory_timeline", id=f"e{numbers[45]}", before=30, after=30).text
+        told = [int(one[1:]) for one in rows(both)]
+        assert abs((numbers[45] - told[0]) - (told[-1] - numbers[45])) <= 1
+        left = re.search(r"\((\d+) earlier and (\d+) later left out", both)
+        assert left and int(left[1]) + int(left[2]) + len(told) == 61
+
+
+def test_a_page_that_is_cut_says_where_the_next_one_begins(place: Place, known: dict[str, str]) -> None:
+    db = opened(place.home)
+    scope = place.scope(db, place.a)
+    numbers = {add_event(db, scope, f"walnut {n}", session=f"w{n}", at_ms=NOW_MS + n) for n in range(25)}
+    db.close()
+    with serving(place, place.a) as server:
+        for asked in ({"query": "walnut"}, {"order": "newest"}):
+            first = server.call("memory_search", limit=50, **asked).text
+            assert len(rows(first)) == 10 and "offset=10 goes on" in first
+            second = server.call("memory_search", limit=50, offset=10, **asked).text
+            assert "offset=20 goes on" in second and not set(rows(first)) & set(rows(second))
+            assert "goes on" not in server.call("memory_search", limit=10, **asked).text
+        assert numbers
+
+
+def test_ids_that_are_not_read_are_told(place: Place, known: dict[str, str]) -> None:
+    many = [known["said"], "e999999", *(f"e{n}" for n in range(100, 130))]
+    with serving(place, place.a) as server:
+        answer = server.call("memory_get", ids=many).text
+        assert "12 ids not looked at" in answer and "Not here: e999999" in answer and "fetch the yarn" in answer
+        padded = server.call("memory_get", ids=[f"e0{known['said'][1:]}"]).text
+        assert "fetch the yarn" in padded and "Not here" not in padded
+        assert (
+            f"Ended before character 5000: {known['said']}"
+            in server.call("memory_get", ids=[known["said"]], start=5000).text
+        )
+
+
 def test_misses_stand_apart_inside_the_fence(place: Place, known: dict[str, str]) -> None:
     with serving(place, place.a) as server:
         asked = "which certificate authority signs the firmware of the yarn routers in Lisbon?"

@@ -347,7 +347,9 @@ def test_no_argument_widens_what_a_caller_sees(place: Place) -> None:
                 ("memory_remember", {"key": "k", "value": "v"}),
                 ("memory_forget", {"key": "fact.port"}),
             ):
-                answer = server.call(name, namespace=namespace, **arguments, **extra)
+                widened = server.call(name, namespace=namespace, **arguments, **extra)
+                assert widened.error and f"{name} takes no scope, project" in widened.text
+                answer = server.call(name, namespace=namespace, **arguments)
                 assert "4711" not in answer.text and "zanzibar" not in answer.text, (name, namespace)
                 assert not outside or answer.text == unknown[name], (name, namespace)
             assert "99" in server.call("memory_search", query="harbour_port").text

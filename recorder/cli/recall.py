@@ -222,7 +222,7 @@ def show_whole(ids: list[str], project: Path | None, as_json: bool) -> None:
             for hit in found:
                 out.print(Text(plain(fence.full(hit))))
         for id in ids:
-            if id.strip() not in {hit.id for hit in found}:
+            if reading.spelled(id) not in {hit.id for hit in found}:
                 err.print(Text(plain(f"not here: {id[:40]}")))
 
 

@@ -33,6 +33,12 @@ def is_id(text: str) -> bool:
     return number(text, "m") is not None or number(text, "e") is not None
 
 
+def spelled(id: str) -> str:
+    """The id as rows show it (`e046` is `e46`); any other text as it is."""
+    text = id.strip()
+    return f"{text[0]}{int(text[1:])}" if is_id(text) else text
+
+
 def whole(db: Connection, scope: Scope, ids: Sequence[str], now_ms: int) -> list[Hit]:
     """What the caller may see of these ids, in the order asked, events with their whole text."""
     numbers = {letter: [n for n in (number(id, letter) for id in ids) if n is not None] for letter in "me"}
@@ -45,7 +51,7 @@ def whole(db: Connection, scope: Scope, ids: Sequence[str], now_ms: int) -> list
         for hit in some.values()
     }
     read = {f"e{event.id}": event for event in events.get(db, [n for n in numbers["e"] if f"e{n}" in found])}
-    named = dict.fromkeys(f"{id.strip()[:1]}{int(id.strip()[1:])}" for id in ids if is_id(id))
+    named = dict.fromkeys(map(spelled, ids))
     return [replace(found[id], text=_text(read[id])) if id in read else found[id] for id in named if id in found]
 
 
@@ -54,12 +60,16 @@ def around(db: Connection, scope: Scope, id: str, *, before: int, after: int, no
 
     Empty when there is none the caller may see.
     """
-    event_id = number(id, "e")
-    if event_id is None:
-        event_id = _first_cited(db, scope, id, now_ms)
+    event_id = event_of(db, scope, id, now_ms)
     if event_id is None:
         return []
     return timeline.around(db, scope, event_id, before=before, after=after, now_ms=now_ms)
+
+
+def event_of(db: Connection, scope: Scope, id: str, now_ms: int) -> int | None:
+    """The event with the id, or the first in scope that the memory with it stands on."""
+    event_id = number(id, "e")
+    return event_id if event_id is not None else _first_cited(db, scope, id, now_ms)
 
 
 def reason(db: Connection, scope: Scope, id: str, now_ms: int) -> Reason | None:

@@ -224,6 +224,14 @@ def test_ids_of_both_sorts_are_read_whole(terminal: Terminal) -> None:
     said = terminal.run("get", known["memory"], known["failed"], "e999999")
     assert said.code == 0 and "no yarn" in said.out and "Fetch yarn" in said.out and "e999999" in said.err
     assert terminal.run("get", "e999999").code == 1
+    assert terminal.run("get", f"e0{known['failed'][1:]}").err == ""
+
+
+@pytest.mark.parametrize("given", ["yesterday", "unknown", "open"])
+def test_a_date_that_is_no_moment_is_told_only_what_will_do(terminal: Terminal, given: str) -> None:
+    said = terminal.run("search", "x", "--since", given)
+    told = " ".join(said.err.replace("│", " ").split())
+    assert said.code == 2 and "2026-06-03T14:30" in told and "unknown, open" not in told
 
 
 def test_a_timeline_begins_from_an_event_and_from_a_memory(terminal: Terminal) -> None:
