@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,20 @@ def test_forgetting_leaves_no_label_in_the_history_or_the_review(db: store.Conne
         for row in db.execute(f"select * from {table}")
     )
     assert "zebra" not in held and "quagga" not in held
+
+
+def test_the_history_says_what_became_of_the_labels_when_the_words_changed_too(db: store.Connection) -> None:
+    began, ended = dates.parse("2030")[0], dates.parse("2031")[0]
+    said, year = "The shop listens on 9090", Precision.YEAR
+    words = Proposal(SPACE, "fact.port", said, MemoryKind.PROCEDURAL, Origin.USER_SAID, "terminal")
+    given = replace(words, tags=("net",), valid_to_ms=ended, valid_to_precision=year)
+    assert gate.tell(db, given, writer()).action == "superseded"
+    later = replace(given, value="The shop listens on 9091", valid_from_ms=began, valid_from_precision=year)
+    gate.tell(db, later, writer(now_ms=LATER + 1))
+    gate.revert(db, SPACE, "fact.port", writer(now_ms=LATER + 2), version=1)
+    lines = memories.history(db, at(db, "fact.port").id)
+    told = [(line["value"], line["labels"]) for line in lines if "labels" in line]
+    assert told[0] == (said, "kind: semantic → procedural; tags: none → net; until: open → 2031")
+    assert told[1][0] == "The shop listens on 9091" and told[1][1].endswith(" → 2030")
+    assert told[2][0] == "The shop listens on port 8080"
+    assert "kind: procedural → semantic; tags: net → none" in told[2][1]

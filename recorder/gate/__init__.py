@@ -8,13 +8,14 @@ from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
 from recorder.gate.drawn import DERIVED, drawn_from
 from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.hiding import goes_with
-from recorder.gate.labels import Labels, differences, expiry_left, label
+from recorder.gate.labels import Labels, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
 from recorder.gate.reach import AT_ONCE_EVENTS, Plan, plan, plan_events, reached
 from recorder.gate.room import turn_due
 from recorder.gate.same import saying_the_same
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
+from recorder.gate.told import differences
 from recorder.gate.tombs import against
 from recorder.gate.verbs import approve, delete, give, lift, pin, reject, restore, revert, withdraw
 from recorder.gate.writer import CONFLICTS, Outcome, Redact, Writer, redact_here

@@ -12,6 +12,7 @@ from recorder.errors import Conflict, GateRefused
 from recorder.gate import address, room, tombs
 from recorder.gate.hiding import release_same, taken_back
 from recorder.gate.standing import NEVER_A_PREFERENCE, SESSIONS_TO_VERIFY, STANDING
+from recorder.gate.told import differences
 from recorder.gate.writer import Outcome, Writer, address_of, audited, changed, note
 from recorder.models import (
     Channel,
@@ -322,18 +323,21 @@ def supersede(
     Where a person puts another value in its place for good, nothing automatic brings the old one back.
     """
     other = canonical(current.value) != canonical(proposal.value)
-    told = ""
+    told, asked = "", proposal
     if other:
         findings.lapse(db, current.id, writer.now_ms)
         said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
         from_ms = proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
         if proposal.valid_from_ms is None and proposal.valid_from_precision is None:
             proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
+            # That other words hold from when they were said is no change of a date.
+            begins_ms, precision = current.begins
+            asked = replace(asked, valid_from_ms=begins_ms, valid_from_precision=precision)
     held = current.state is State.ACTIVE and current.trust is not Trust.REJECTED
     made = room.make(db, current, proposal, writer.now_ms, keep=other and held)
     if other and writer.is_person and current.trust is not Trust.REJECTED and not made.lasts:
         told = taken_back(db, current, writer, "corrected", None, instead=proposal.value)
-    outcome = _version(db, current.id, proposal, writer, trust, cited, action, why)
+    outcome = _version(db, current.id, proposal, writer, trust, cited, action, why, differences(current, asked))
     told = "; ".join(part for part in (told, room.fill(db, made, current, writer)) if part)
     return replace(outcome, reason=told) if told else outcome
 
@@ -376,15 +380,9 @@ def _corroborate(
     risen = writer.channel is Channel.OBSERVED and seen >= SESSIONS_TO_VERIFY
     if current.trust is Trust.CANDIDATE and (trust is Trust.VERIFIED or risen):
         kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, current.version_id)]
-        outcome = _version(
-            db,
-            current.id,
-            _dated_as_before(current, replace(proposal, value=current.value)),
-            writer,
-            Trust.VERIFIED,
-            cited,
-            "verified",
-        )
+        raised = _dated_as_before(current, replace(proposal, value=current.value))
+        told = differences(current, raised)
+        outcome = _version(db, current.id, raised, writer, Trust.VERIFIED, cited, "verified", labels=told)
         if outcome.memory is not None:
             memories.add_evidence(db, outcome.memory.version_id, kept)
         return replace(outcome, action="corroborated")
@@ -402,6 +400,7 @@ def _version(
     cited: list[StoredEvent],
     action: str,
     why: str | None = None,
+    labels: str = "",
 ) -> Outcome:
     version_id = memories.add_version(
         db, memory_id, proposal, trust=trust, channel=writer.channel, now_ms=writer.now_ms
@@ -416,7 +415,7 @@ def _version(
         actor=writer.actor,
         reason=why,
         now_ms=writer.now_ms,
-        content={"events": [event.id for event in cited]},
+        content={"events": [event.id for event in cited]} | ({"labels": labels} if labels else {}),
     )
     changed(db, writer)
     audited(db, writer, action, f"{proposal.namespace}/{proposal.key}", proposal.value, why)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from recorder import dates
 from recorder.gate import room, tombs
 from recorder.gate.address import standing_at
 from recorder.gate.decide import as_proposal, check_interval, check_origin
 from recorder.gate.standing import allows, outranks
+from recorder.gate.told import differences
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note
 from recorder.models import Memory, MemoryKind, Precision, Proposal
 from recorder.store import findings, memories
@@ -125,12 +125,6 @@ def expiry_left(there: Memory | None, now_ms: int) -> int | None:
     return left if left is not None and left > now_ms else None
 
 
-def differences(current: Memory, wanted: Proposal) -> str:
-    """What becomes of each label that changes, in words; nothing where none does."""
-    before, after = _told(as_proposal(current)), _told(wanted)
-    return "; ".join(f"{name}: {before[name]} → {after[name]}" for name in after if before[name] != after[name])
-
-
 def of_finding(proposal: Mapping[str, Any]) -> Labels:
     """The labels that a finding of the kind `WISH` asks for."""
     given = dict(proposal.get("labels", {}))
@@ -172,14 +166,3 @@ def _with(current: Memory, labels: Labels) -> Proposal:
     if labels.expires is not None:
         wanted = replace(wanted, expires_ms=labels.expires[0])
     return wanted
-
-
-def _told(one: Proposal) -> dict[str, str]:
-    return {
-        "kind": one.kind.value,
-        "tags": ", ".join(one.tags) or "none",
-        "importance": f"{one.importance:g}",
-        "holds from": dates.shown(one.valid_from_ms, one.valid_from_precision) or "the beginning",
-        "until": dates.shown(one.valid_to_ms, one.valid_to_precision) or "open",
-        "expires": dates.shown(one.expires_ms, Precision.MS) or "never",
-    }
