@@ -100,6 +100,14 @@ def apart(db: Connection, proposal: Proposal, writer: Writer) -> Proposal:
         key = f"{proposal.key}.{number}"
 
 
+def proposed_in(current: Memory, writer: Writer) -> str | None:
+    """The project in which what somebody proposed about a memory is told: of the person's own memories the proposer's,
+    as with what is proposed there anew, "" outside every one; None is everywhere: what a person says."""
+    if current.project_id is not None or writer.is_person:
+        return current.project_id
+    return writer.scope.project_id or ""
+
+
 def scope_id(db: Connection, namespace: str, project_id: str | None) -> int | None:
     """The scope row something new lies in; none, so that a person alone sees it, for files of Claude's of which nobody
     knows the project."""

@@ -107,7 +107,7 @@ def _open(db: Connection, one: Memory, other: Memory, kind: str, writer: Writer)
         kind,
         memory_id=older.id,
         other_id=newer.id,
-        project_id=older.project_id or older.home_project_id or newer.home_project_id or None,
+        project_id=next((row for memory in (older, newer) for row in _rows(memory) if row is not None), None),
         proposal={},
         reason=why,
         now_ms=writer.now_ms,
@@ -117,6 +117,11 @@ def _open(db: Connection, one: Memory, other: Memory, kind: str, writer: Writer)
     if kind == alike.CONTRADICTION:
         _dispute(db, older, newer, writer)
     return finding
+
+
+def _rows(memory: Memory) -> tuple[str | None, str | None]:
+    """Where a memory is told: "" is outside every project, None everywhere."""
+    return memory.project_id, memory.home_project_id
 
 
 def _dispute(db: Connection, one: Memory, other: Memory, writer: Writer) -> None:

@@ -433,7 +433,7 @@ def _open_finding(db: Connection, current: Memory, proposal: Proposal, writer: W
         db,
         "conflict",
         memory_id=current.id,
-        project_id=current.project_id,
+        project_id=address.proposed_in(current, writer),
         proposal=asdict(proposal) | {"channel": writer.channel.value, "actor": writer.actor},
         reason=why,
         now_ms=writer.now_ms,

@@ -11,7 +11,7 @@ from recorder.gate.same import saying_the_same, says_the_same
 from recorder.gate.standing import allows
 from recorder.gate.writer import Outcome, Writer, address_of, note
 from recorder.models import Channel, Memory, State, Trust
-from recorder.store import memories
+from recorder.store import findings, memories
 from recorder.store.db import Connection
 
 NAMED = 10
@@ -39,7 +39,8 @@ def named(what: str, found: Sequence[Memory]) -> str:
 def hidden(
     db: Connection, current: Memory, writer: Writer, state: State, action: str, by: str, why: str | None
 ) -> Outcome:
-    """Hide a memory, inside a transaction."""
+    """Hide a memory, inside a transaction. What was wished about it lapses."""
+    findings.lapse(db, current.id, writer.now_ms)
     memories.set_state(db, current.id, state, writer.now_ms, by)
     note(db, writer, current, action, why)
     return Outcome(action, memories.find(db, current.namespace, current.key))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from recorder.gate import room, tombs
-from recorder.gate.address import standing_at
+from recorder.gate.address import proposed_in, standing_at
 from recorder.gate.decide import as_proposal, check_interval, check_origin
 from recorder.gate.standing import allows, outranks
 from recorder.gate.told import differences
@@ -110,7 +110,7 @@ def _asked(db: Connection, current: Memory, labels: Labels, writer: Writer, told
         db,
         WISH,
         memory_id=current.id,
-        project_id=current.project_id,
+        project_id=proposed_in(current, writer),
         proposal={"actor": writer.actor, "channel": writer.channel.value, "labels": asdict(labels)},
         reason=f"{told} ({why})" if why else told,
         now_ms=writer.now_ms,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import tombs
-from recorder.gate.address import home_scope, standing_at
+from recorder.gate.address import home_scope, proposed_in, standing_at
 from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, statement, supersede
 from recorder.gate.hiding import (
     hidden,
@@ -53,7 +53,7 @@ def delete(
                 db,
                 "delete_proposal",
                 memory_id=current.id,
-                project_id=current.project_id,
+                project_id=proposed_in(current, writer),
                 proposal={"actor": writer.actor, "channel": writer.channel.value},
                 reason=why or "no reason given",
                 now_ms=writer.now_ms,
@@ -142,6 +142,7 @@ def reject(
 
 def rejected(db: Connection, current: Memory, writer: Writer, why: str | None) -> Outcome:
     """The same inside a transaction."""
+    findings.lapse(db, current.id, writer.now_ms)
     tombs.lay(db, current, current.value, writer, "rejected", why)
     memories.retire_all(db, current.id, current.value, writer.now_ms)
     if current.state is not State.ACTIVE:

@@ -109,10 +109,13 @@ def undecided(db: Connection, limit: int) -> list[Memory]:
 
 
 def waiting(db: Connection, scope: Scope | None = None, *, most: int = 100) -> int:
-    """How many things wait for a person's word, of a project or of every one; counting stops at `most`."""
+    """How many things wait for a person's word, of a project or of every one, as the review shows them: what was
+    proposed about one memory in one way is one. Counting stops at `most`."""
     rows = db.execute(
         "select count(*) from (select 1 from findings where state = 'open'"
-        " and (:every or project_id is null or project_id is :project) union all"
+        " and (:every or project_id is null or project_id = coalesce(:project, ''))"
+        " group by case when other_id is null and memory_id is not null then kind || ' ' || memory_id else id end"
+        " union all"
         " select 1 from memories m join memory_versions v on v.id = m.version_id"
         f" where {policy.condition('review')} and {_IN_SCOPE}"
         # What a finding is open about waits as that finding.

@@ -129,11 +129,12 @@ def raised(db: Connection, memory_id: int, value: str) -> bool:
 
 
 def listing(db: Connection, scope: Scope | None, *, state: str = "open", limit: int = 100) -> list[dict[str, Any]]:
-    """Findings of the scope, or of everywhere for a person; the oldest first."""
+    """Findings of the scope, or of everywhere for a person; the oldest first. What was proposed outside
+    every project has the project '', and is told there."""
     rows = db.execute(
-        f"select {_COLUMNS} {_JOINED}"
-        " where f.state = ?1 and (?2 or f.project_id is null or f.project_id is ?3) order by f.id limit ?4",
-        (state, scope is None, scope.project_id if scope else None, limit),
+        f"select {_COLUMNS} {_JOINED} where f.state = ?1 and (?2 or f.project_id is null"
+        " or f.project_id = coalesce(?3, '') or (?5 and f.project_id = '')) order by f.id limit ?4",
+        (state, scope is None, scope.project_id if scope else None, limit, scope is not None and scope.undecided),
     )
     return [_shaped(row) for row in rows]
 
@@ -221,7 +222,7 @@ def resolve(db: Connection, finding_id: int, disposition: str, now_ms: int) -> b
 
 
 def lapse(db: Connection, memory_id: int, now_ms: int) -> None:
-    """Close the wishes about a memory whose words gave way to others."""
+    """Close the wishes about a memory whose words do not stand any more."""
     for one in about(db, memory_id, kinds=WISHES):
         resolve(db, one["id"], LAPSED, now_ms)
 

@@ -376,7 +376,9 @@ def give(db: Connection, memory_id: int, project_id: str, scope_id: int) -> None
     """Let a memory without a scope, what was said for it and what waits about it, be the project's."""
     given = {"id": memory_id, "project": project_id, "scope": scope_id}
     db.execute("update memories set project_id = :project, scope_id = :scope where id = :id", given)
-    db.execute("update findings set project_id = :project where memory_id = :id and project_id is null", given)
+    db.execute(
+        "update findings set project_id = :project where memory_id = :id and coalesce(project_id, '') = ''", given
+    )
     db.execute(
         "update events set project_id = :project, scope_id = :scope where kind = 'statement' and scope_id is null"
         " and id in (select x.event_id from memory_evidence x join memory_versions v on v.id = x.version_id"

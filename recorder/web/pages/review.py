@@ -96,6 +96,7 @@ def review(request: Request) -> Response:
             page.db, page.scope, page.now_ms, limit=None if wanted else min(skip, MOST_SKIPPED) + SHOWN + 1
         )
         found = [one for one in items if one.kind not in BESIDE and (not wanted or one.kind in wanted)]
+        skip = min(skip, max(len(found) - 1, 0) // SHOWN * SHOWN)  # the last page, where what was on it is decided
         shown = found[skip : skip + SHOWN]
         model = {
             "cards": [card(page, item) for item in shown],
@@ -107,7 +108,7 @@ def review(request: Request) -> Response:
             "before": max(skip - SHOWN, 0) if skip else None,
             "kind": kind if wanted else "",
             "kinds": list(KINDS),
-            "counted": browse.waiting(page.db, page.scope, most=COUNTED),
+            "counted": len(found) if wanted else browse.waiting(page.db, page.scope, most=COUNTED),
             "most": COUNTED,
         }
         return page.show("review.html", model)
@@ -153,12 +154,12 @@ def finish(request: Request, form: FormData = Form) -> Response:
 def decide(request: Request, name: str, form: FormData = Form) -> Response:
     """Do what was decided, if what was looked at still stands, and go on with what comes next."""
     with frame.opened(request) as page:
-        item = queue.item(page.db, name)
+        item, place = queue.item(page.db, name), _place(form)
         looked_at = (whole(text(form, "old_version")) or 0, whole(text(form, "new_version")) or 0)
         if item is None or item.kind not in (text(form, "kind"), "candidate", "disputed"):
             return page.show("decided.html", {"message": ONE_AT_A_TIME}, 409)
         if _digests(item) != (text(form, "old"), text(form, "new")):
-            return _changed(page, item, looked_at)
+            return _changed(page, item, looked_at, place)
         verb, words = text(form, "verb"), text(form, "value")
         version = looked_at[0] if name.startswith("m") else None
         decision = Decision(verb, _reason(form), words if verb in ("edit", "manual") else "", version)
@@ -168,13 +169,13 @@ def decide(request: Request, name: str, form: FormData = Form) -> Response:
             again = queue.item(page.db, name)
             if again is None:
                 return page.show("decided.html", {"message": ONE_AT_A_TIME}, 409)
-            return _changed(page, again, looked_at)
+            return _changed(page, again, looked_at, place)
         if done.reached is not None and not done.reached.holds:
-            return frame.back("/review", "lingers" if done.reached.lingering else "not_reached")
-        return frame.back("/review", done.action.rpartition(": ")[2], at=text(form, "next"))
+            return frame.back("/review", "lingers" if done.reached.lingering else "not_reached", **place)
+        return frame.back("/review", done.action.rpartition(": ")[2], at=text(form, "next"), **place)
 
 
-def _changed(page: Frame, item: Item, looked_at: tuple[int, int]) -> Response:
+def _changed(page: Frame, item: Item, looked_at: tuple[int, int], place: Mapping[str, str]) -> Response:
     """The item as it is now, and of each side what it said when it was looked at."""
     before: list[Mapping[str, Any]] = []
     for side, number in zip((item.old, item.new), looked_at, strict=True):
@@ -183,7 +184,13 @@ def _changed(page: Frame, item: Item, looked_at: tuple[int, int]) -> Response:
         at = memories.find(page.db, *_address(side)) if side.version is not None else None
         old = memories.version(page.db, at.id, number) if at else None
         before.append({"side": side, "old": old.value if old else side.value, "version": number})
-    return page.show("review_changed.html", {"card": card(page, item), "before": before}, 409)
+    return page.show("review_changed.html", {"card": card(page, item), "before": before, **place}, 409)
+
+
+def _place(form: FormData) -> dict[str, str]:
+    """Where in the list the card was, so that who decides goes on there."""
+    of = text(form, "of")
+    return {"kind": of if of in KINDS else "", "skip": str(whole(text(form, "skip")) or "")}
 
 
 def _digests(item: Item) -> tuple[str, str]:

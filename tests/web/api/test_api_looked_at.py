@@ -6,7 +6,10 @@ import re
 
 from starlette.testclient import TestClient
 
+from recorder.store.db import Connection
+from recorder.store.tokens import Rights
 from tests.web.api.test_api_memory import at, put
+from tests.web.asking import minted
 
 
 def card(page: str, name: str) -> dict[str, str]:
@@ -96,3 +99,48 @@ def test_a_wish_goes_with_the_words_it_was_about_and_may_come_again_about_others
         assert len(waiting(person, "label_proposal")) == len(waiting(person, "delete_proposal")) == 1
         person.patch(at("k"), json={"value": words})
         assert waiting(person, "label_proposal") == waiting(person, "delete_proposal") == []
+
+
+def test_what_is_proposed_about_a_persons_memory_is_told_in_the_project_it_came_from_alone(
+    person: TestClient, client: TestClient, db: Connection, ours: str, theirs: str
+) -> None:
+    put(person, "k", "I like walnut")
+    a, b = minted(db, Rights.WRITE, ours), minted(db, Rights.READ, theirs)
+    new = {"namespace": "user", "key": "k", "value": "I like ALPHA"}
+    assert client.post("/api/memory", json=new, headers=a).status_code == 202
+    assert client.patch(at("k"), json={"tags": ["ALPHA"]}, headers=a).status_code == 202
+    assert client.delete(at("k"), params={"reason": "ALPHA"}, headers=a).status_code == 202
+    said = client.get("/api/review", headers=a).text
+    assert said.count("ALPHA") >= 3 and len(client.get("/api/review", headers=a).json()["items"]) == 3
+    assert client.get("/api/review", headers=b).json()["items"] == []
+    assert len(person.get("/api/review").json()["items"]) == 3
+    assert len(person.get("/api/review", params={"project": ours}).json()["items"]) == 3
+    for finding in person.get("/api/review").json()["items"]:
+        done = person.post("/api/review", json={"id": finding["id"], "verb": "keep_old", "reason": "no"})
+        assert done.status_code == 200, done.text
+
+
+def test_what_is_proposed_outside_every_project_is_told_in_none(
+    home: TestClient, person: TestClient, client: TestClient, db: Connection, ours: str
+) -> None:
+    put(person, "k", "I like walnut")
+    assert home.patch(at("k"), json={"value": "I like BETA"}).status_code == 202
+    assert client.get("/api/review", headers=minted(db, Rights.READ, ours)).json()["items"] == []
+    assert len(home.get("/api/review").json()["items"]) == len(person.get("/api/review").json()["items"]) == 1
+
+
+def test_who_decides_under_a_filter_and_on_a_later_page_goes_on_there(home: TestClient, person: TestClient) -> None:
+    for n in range(32):
+        put(home, f"fact.n{n:02}", f"The number of box {n} is {n * 7}")
+    for words in ("red", "blue"):
+        person.post("/api/memory", json={"namespace": "user", "key": "boat", "value": f"The boat is {words}"})
+        for tags in (["x"], ["y"]):
+            assert home.patch(at("boat"), json={"tags": tags}).status_code == 202
+    page = person.get("/review?kind=candidates&skip=30").text
+    assert "32 waiting" in page and page.count("data-card") == 2
+    assert "1 waiting" in person.get("/review?kind=wishes").text and "33 waiting" in person.get("/review").text
+    for name in re.findall(r'action="/review/(m\d+)"', page):
+        done = person.post(f"/review/{name}", data={**card(page, name), "verb": "approve", "reason": "yes"})
+        assert "kind=candidates" in done.headers["location"] and "skip=30" in done.headers["location"]
+    last = person.get(done.headers["location"]).text
+    assert last.count("data-card") == 30 and "30 waiting" in last
