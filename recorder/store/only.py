@@ -18,7 +18,8 @@ class Only:
     """What a caller narrows a search to, inside the scope: nothing here can widen it.
 
     `file`, `branch`, `tool`, `session_id` and `failed` are about events: a memory passes where one event that it stands
-    on passes all of them. `trusts` and `namespace` are about memories: no event passes. Kinds and times are about both.
+    on passes all of them. `trusts`, `namespace` and `tag` are about memories: no event passes.
+    Kinds and times are about both.
     """
 
     namespace: str | None = None
@@ -36,6 +37,7 @@ class Only:
     branch: str | None = None
     session_id: str | None = None
     tool: str | None = None
+    tag: str | None = None
     failed: bool = False
     """Calls that failed, and errors of the service."""
 
@@ -45,7 +47,7 @@ class Only:
 
     @property
     def memories_alone(self) -> bool:
-        return self.namespace is not None or bool(self.trusts)
+        return self.namespace is not None or bool(self.trusts) or self.tag is not None
 
 
 EVERYTHING = Only()
@@ -79,6 +81,8 @@ def memories_in(only: Only) -> str:
     parts = [MEMORY_IN_SCOPE, *_times(only, "v.occurred_ms")]
     if only.trusts:
         parts.append("v.trust in (select value from json_each(:trusts))")
+    if only.tag is not None:
+        parts.append("exists (select 1 from json_each(v.tags) t where t.value = :tag)")
     if stands_on := _of_events(only):
         seen = f"e.scope_id in {policy.scope_ids(':project')} and (:as_of is null or e.received_ms <= :as_of)"
         parts.append(
@@ -126,6 +130,7 @@ def bound(scope: Scope, now_ms: int, only: Only = EVERYTHING) -> dict[str, Any]:
         "as_of": as_of,
         "valid_at": only.valid_at_ms if only.valid_at_ms is not None else as_of or now_ms,
         "trusts": json.dumps(only.trusts),
+        "tag": only.tag,
         "since": only.since_ms,
         "until": only.until_ms,
         "session_id": only.session_id,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -16,7 +18,7 @@ from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate.queue import digest, home_of
 from recorder.models import Channel, EventKind, Hit, Memory, MemoryKind, Order, Scope, State, Trust
 from recorder.recall import filters, neighbours, rank
-from recorder.store import browse, claude_files, memories, policy, relations
+from recorder.store import browse, claude_files, memories, policy, projects, relations
 from recorder.store.db import Connection
 from recorder.store.only import Only
 from recorder.web.numbers import whole
@@ -26,11 +28,11 @@ from recorder.web.pages.frame import Form, Frame
 router = APIRouter()
 ROWS = 50
 HITS = 40
-LOOKED_THROUGH = 400
-"""So many of the best hits are looked through for a trust or a tag."""
 UNTOLD = (Trust.REJECTED, Trust.DISPUTED)
-PROJECTS_ASKED = 3
-"""Every project is asked by itself: of so many of the latest."""
+PROJECTS_ASKED = 40
+"""Every project is asked by itself: so many on one page, the latest first …"""
+ASKING_S = 1.5
+"""… as long as that takes no longer; the next page goes on."""
 LINES = 60
 REFS = 40
 NARROWING = ("since", "until", "file", "branch", "session", "tool", "failed", "order")
@@ -91,10 +93,11 @@ def listing(request: Request) -> Response:
             "answers": [],
             "rows": [],
             "more": None,
-            "asked": [],
+            "looked": None,
             "given": {name: page.given(name) for name in NARROWING},
             "orders": list(Order),
             "by_words": False,
+            "narrowed": any(page.given(name) for name in (*NARROWING, "namespace", "kind", "trust", "tag")),
         }
         if question and (only.hidden or only.trust in UNTOLD):
             # Recall tells nobody of these: their own words are looked through.
@@ -111,46 +114,77 @@ def listing(request: Request) -> Response:
         return page.show("memories.html", {"begun": False, **model})
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Where a search looked: in so many of the projects there are, from which on, and how the page goes on."""
+
+    asked: int
+    start: int
+    of: int
+    more: str | None
+    """The address of the next page."""
+
+    @property
+    def everywhere(self) -> bool:
+        return self.start == 0 and self.more is None
+
+
 def found(page: Frame, question: str, only: browse.Only) -> dict[str, Any]:
-    """What recall answers in the chosen project, or in each of the latest ones, and which arms could look."""
+    """What recall answers where it is asked, and which arms could look."""
     vector, status = embed.of_question(page.db, page.config, question)
     narrowed, order = _narrowed(page, only)
-    scopes = [page.scope] if page.scope else _latest(page.db)
+    scopes = _asked(page, only)
+    start = min(whole(page.given("from")) or 0, len(scopes) - 1)
+    begun = time.monotonic()
     hits: dict[str, Hit] = {}
     arms: dict[str, str] = {}
-    for scope in scopes:
+    asked = 0
+    for scope in scopes[start : start + PROJECTS_ASKED]:
+        if asked and time.monotonic() - begun > ASKING_S:
+            break
         answer = rank.recall(
             page.db,
             question,
             scope,
-            k=HITS if not (only.trust or only.tag) else LOOKED_THROUGH,
+            k=HITS,
             vector=vector,
             vector_status=status,
             now_ms=page.now_ms,
             only=narrowed,
             order=order,
         )
+        asked += 1
         arms |= answer.arms
         for hit in answer.hits:
             if hit.id not in hits or hit.score > hits[hit.id].score:
                 hits[hit.id] = hit
-    ordered = sorted(hits.values(), key=lambda hit: -hit.score)[: LOOKED_THROUGH if only.trust or only.tag else HITS]
+    ordered = sorted(hits.values(), key=lambda hit: -hit.score)[:HITS]
     if order is not Order.RELEVANCE:
         ordered.sort(key=lambda hit: hit.occurred_ms, reverse=order is Order.NEWEST)
     known = {one.id: one for one in memories.get(page.db, [int(h.id[1:]) for h in ordered if h.type == "memory"])}
     answers = [Answer(hit, known.get(int(hit.id[1:])) if hit.type == "memory" else None) for hit in ordered]
-    if only.trust or only.tag:
-        answers = [
-            one
-            for one in answers
-            if one.memory and only.trust in (None, one.memory.trust) and only.tag in (None, *one.memory.tags)
-        ]
-        if not any(page.given(name) for name in NARROWING):
-            # Whatever stands behind the best hits is looked through by its words.
-            worded = browse.memory_page(page.db, page.scope, _worded(only, question), after=None, limit=HITS)
-            there = {one.number for one in answers}
-            answers += [_plainly(one) for one in worded if one.id not in there]
-    return {"answers": answers[:HITS], "arms": arms, "asked": [scope.project_id for scope in scopes]}
+    if (only.trust or only.tag) and not any(page.given(name) for name in NARROWING):
+        # Where recall says that nothing answers, what holds the words is told all the same.
+        worded = browse.memory_page(page.db, page.scope, _worded(only, question), after=None, limit=HITS)
+        there = {one.number for one in answers}
+        answers += [_plainly(one) for one in worded if one.id not in there]
+    after = start + asked
+    more = f"/memories?{urlencode({**page.request.query_params, 'from': after})}" if after < len(scopes) else None
+    return {"answers": answers[:HITS], "arms": arms, "looked": Looked(asked, start, len(scopes), more)}
+
+
+def _asked(page: Frame, only: browse.Only) -> list[Scope]:
+    """Whom a search asks: the project chosen, the one whose namespace is chosen, or each, those of the latest sessions
+    first."""
+    if page.scope:
+        return [page.scope]
+    known = [one["id"] for one in projects.listing(page.db)]
+    root, _, rest = (only.namespace or "").partition(".")
+    if root in ("project", "claude"):
+        meant = [id for id in known if rest == id or rest.startswith(f"{id}.")]
+        return [Scope(id) for id in meant] or [Scope(None)]
+    latest = browse.recent_projects(page.db, len(known))
+    return [Scope(id) for id in dict.fromkeys([*latest, *known])] or [Scope(None)]
 
 
 def _worded(only: browse.Only, question: str) -> browse.Only:
@@ -174,15 +208,14 @@ def _narrowed(page: Frame, only: browse.Only) -> tuple[Only, Order]:
     failed = given.pop("failed") is not None
     try:
         return (
-            filters.read(namespace=only.namespace, kind=only.kind, trust=trust, failed=failed, **given),
+            replace(
+                filters.read(namespace=only.namespace, kind=only.kind, trust=trust, failed=failed, **given),
+                tag=only.tag,
+            ),
             filters.order(order),
         )
     except filters.FilterError as error:
         raise GateRefused("parameter", str(error)) from None
-
-
-def _latest(db: Connection) -> list[Scope]:
-    return [Scope(one) for one in browse.recent_projects(db, PROJECTS_ASKED)] or [Scope(None)]
 
 
 @router.post("/memories/_sync")

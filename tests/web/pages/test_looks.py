@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from recorder import gate
-from recorder.models import Channel, EventKind, HookTime
-from recorder.store import hook_times
+from recorder.models import Channel, EventKind, HookTime, Project, Scope
+from recorder.store import hook_times, projects
 from recorder.store.db import transaction
 from tests.makers import T0, bash, event_of, take
 from tests.memory_samples import add_event, add_memory
@@ -175,6 +175,68 @@ def test_what_recall_tells_nobody_is_found_by_its_words_and_a_filter_looks_behin
     assert page.locator("[data-item]").count() == 0
     page.goto("/memories?q=lamp&tag=hall")
     assert "lamp.hall" in page.locator("[data-item]").inner_text()
+
+
+def many_projects(home: House, count: int) -> list[Scope]:
+    """So many projects of which nothing is recorded but a heron in the first."""
+    db = home.db()
+    with transaction(db):
+        for n in range(count):
+            root = f"/home/user/many-{n}"
+            projects.bind(db, Project(f"many-{n:08d}", f"root:{root}", root, f"many-{n}"), T0 + n)
+    scopes = [Scope(f"many-{n:08d}") for n in range(count)]
+    add_memory(db, scopes[0], "fact.heron", "The heron nests behind the mill", tags=("bird",))
+    db.close()
+    return scopes
+
+
+def test_a_search_of_every_project_says_where_it_looked_and_goes_on_until_it_was_everywhere(home: House) -> None:
+    many_projects(home, 90)
+    page = home.page
+    page.goto("/project?id=*&back=/")
+    page.goto("/memories?q=heron+mill")
+    told, pages = [], 0
+    while True:
+        pages += 1
+        said = page.locator("main").inner_text()
+        assert "of 92 projects" in said and "Nothing is recorded" not in said
+        told += page.locator("[data-item] [data-open]").all_inner_texts()
+        further = page.get_by_role("link", name="Look in the next ones")
+        if not further.count():
+            break
+        further.click()
+        page.wait_for_url("**from=*")
+    assert pages >= 3 and [key for key in told if "heron" in key] == ["project.many-00000000/fact.heron"]
+
+
+def test_a_search_that_was_in_every_project_says_so(home: House) -> None:
+    page = home.page
+    page.goto("/project?id=*&back=/")
+    page.goto("/memories?q=wombat+plumbing")
+    said = page.locator("main").inner_text()
+    assert "Nothing is recorded about this." in said and "Looked in all 2 projects" in said
+
+
+def test_the_namespace_of_a_project_is_looked_for_in_that_project(home: House) -> None:
+    many_projects(home, 60)
+    page = home.page
+    page.goto("/project?id=*&back=/")
+    page.goto("/memories?q=heron+mill&namespace=project.many-00000000")
+    assert page.locator("[data-item] [data-open]").all_inner_texts() == ["project.many-00000000/fact.heron"]
+    assert "next ones" not in page.locator("main").inner_text()
+
+
+def test_a_tag_narrows_a_search_and_is_not_looked_for_among_the_best_alone(home: House) -> None:
+    db = home.db()
+    for n in range(60):
+        add_memory(db, home.scope, f"lamp.{n}", f"The lamp in room {n} is lit")
+    long = "The lamp of the stairs, which was hung there late in autumn by somebody from the village, flickers at night"
+    add_memory(db, home.scope, "lamp.stairs", long, tags=("stairs",))
+    add_memory(db, home.scope, "lamp.roof", "The roof has a lamp", tags=("roof",))
+    db.close()
+    page = home.page
+    page.goto("/memories?q=is+the+lamp+lit%3F&tag=stairs&since=2020")
+    assert [key.split("/")[-1] for key in page.locator("[data-item] [data-open]").all_inner_texts()] == ["lamp.stairs"]
 
 
 def test_the_line_of_time_leads_to_sessions_and_memories_on_any_day(home: House) -> None:
