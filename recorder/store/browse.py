@@ -151,6 +151,7 @@ class Span:
     started_ms: int
     last_ms: int
     says: str
+    """Its title, else what it was first asked, else its id."""
     failed: int
     """Tool calls that failed, among the first hundred events."""
 
@@ -171,7 +172,7 @@ def sessions_between(db: Connection, scope: Scope | None, from_ms: int, until_ms
             "head": HEAD_EVENTS // 2,
         },
     )
-    return [Span(row[0], row[1], row[2], row[3] or row[0], row[4]) for row in rows]
+    return [Span(row[0], row[1], row[2], row[3] or _asked(db, row[0]) or row[0], row[4]) for row in list(rows)]
 
 
 def latest_ms(db: Connection, scope: Scope | None) -> int | None:
@@ -184,14 +185,9 @@ def latest_ms(db: Connection, scope: Scope | None) -> int | None:
 def _row(db: Connection, session_id: str) -> Row:
     found = sessions.get(db, session_id)
     assert found is not None
-    asked = db.execute(
-        "select excerpt from (select kind, excerpt, agent_id from events where session_id = ? order by at_ms limit ?)"
-        " where kind = 'prompt' and agent_id is null and excerpt <> '' limit 1",
-        (session_id, HEAD_EVENTS),
-    )
     return Row(
         found,
-        next((row[0] for row in asked), ""),
+        _asked(db, session_id),
         _count(db, "select 1 from events where session_id = ?", session_id),
         _count(
             db,
@@ -200,6 +196,15 @@ def _row(db: Connection, session_id: str) -> Row:
             session_id,
         ),
     )
+
+
+def _asked(db: Connection, session_id: str) -> str:
+    rows = db.execute(
+        "select excerpt from (select kind, excerpt, agent_id from events where session_id = ? order by at_ms limit ?)"
+        " where kind = 'prompt' and agent_id is null and excerpt <> '' limit 1",
+        (session_id, HEAD_EVENTS),
+    )
+    return next((row[0] for row in rows), "")
 
 
 def _count(db: Connection, sql: str, *values: Any) -> int:
@@ -231,7 +236,7 @@ def latest_events(db: Connection, scope: Scope | None, limit: int) -> list[Store
     """The events that were taken in last, the latest first, among the last few thousand."""
     rows = db.execute(
         "select id from (select id, project_id, session_id from events order by id desc limit 2000)"
-        " where (:every or project_id = :project) and session_id <> :canary limit :limit",
+        " where (:every or project_id = :project) and session_id not in ('gate', :canary) limit :limit",
         {**_bound(scope), "canary": health.CANARY_SESSION, "limit": limit},
     )
     return events.get(db, [row[0] for row in rows])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recorder.models import Scope
-from recorder.store import events, policy
+from recorder.store import events, health, policy
 from recorder.store.db import Connection
 
 DAY_MS = 86_400_000
@@ -20,7 +20,7 @@ HEAD_EVENTS = 200
 
 
 def captured(db: Connection, scope: Scope | None, from_ms: int, days: int) -> list[int]:
-    """How many events happened on each of the days from a moment on."""
+    """How many events were captured on each of the days from a moment on: not what was said to us, nor our own test."""
     counts = [0] * days
     for scope_id in _scopes(db, scope):
         last = next(iter(db.execute("select max(at_ms) from events where scope_id is ?", (scope_id,))), (None,))[0]
@@ -33,6 +33,12 @@ def captured(db: Connection, scope: Scope | None, from_ms: int, days: int) -> li
                 (scope_id, start, start + DAY_MS),
             )
             counts[day] += int(next(iter(rows))[0])
+            own = db.execute(
+                "select count(*) from events where session_id in ('gate', ?) and at_ms >= ? and at_ms < ?"
+                " and scope_id is ?",
+                (health.CANARY_SESSION, start, start + DAY_MS, scope_id),
+            )
+            counts[day] -= int(next(iter(own))[0])
     return counts
 
 
@@ -115,11 +121,12 @@ def lags(db: Connection, scope: Scope | None, from_ms: int, days: int) -> list[l
 
 
 def waits(db: Connection, from_ms: int, days: int) -> list[list[int]]:
-    """Day by day, for how many milliseconds jobs waited, once they were due, until they were done; of the latest
-    ones."""
+    """Day by day, for how many milliseconds jobs waited, once they were asked for and due, until they were done; of
+    the latest ones. A turn of the past is due when it happened, and nobody asked until it was read."""
     found: list[list[int]] = [[] for _ in range(days)]
     rows = db.execute(
-        "select finished_ms, max(finished_ms - due_ms, 0) from (select finished_ms, due_ms, state from jobs"
+        "select finished_ms, max(finished_ms - max(due_ms, created_ms), 0)"
+        " from (select finished_ms, due_ms, created_ms, state from jobs"
         " order by id desc limit ?) where state = 'done' and finished_ms >= ? and finished_ms < ?",
         (REFS, from_ms, from_ms + days * DAY_MS),
     )
@@ -154,10 +161,10 @@ def briefed(db: Connection, session_ids: Sequence[str]) -> dict[str, int]:
 
 
 def queue(db: Connection) -> list[dict[str, Any]]:
-    """What waits to be done, by kind and state: how many, and since when the oldest is due."""
+    """What waits to be done, by kind and state: how many, and since when the oldest is asked for and due."""
     rows = db.execute(
         "select kind, case when state = 'queued' and behind then 'behind' else state end as stands, count(*),"
-        " min(due_ms) from jobs where state in ('queued', 'running', 'dead') group by kind, stands"
+        " min(max(due_ms, created_ms)) from jobs where state in ('queued', 'running', 'dead') group by kind, stands"
         " order by kind, stands"
     )
     return [dict(zip(("kind", "state", "count", "due_ms"), row, strict=True)) for row in rows]

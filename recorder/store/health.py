@@ -71,7 +71,9 @@ def stuck(db: Connection, now_ms: int) -> str | None:
     )
     overdue = _number(
         db,
-        "select count(*) from jobs where state = 'queued' and behind = 0 and attempts = 0 and due_ms < ?",
+        "select count(*) from jobs where state = 'queued' and behind = 0 and attempts = 0 and due_ms < ?1"
+        # What happened long ago is due since then, and waits since it was asked for.
+        " and created_ms < ?1",
         now_ms - STUCK_AFTER_MS,
     )
     if failing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -81,7 +82,7 @@ def _took(page: Frame, days: Days) -> Plot:
         " twenty. It writes them down of hooks that spoke, and of those at the end of a turn; no hook keeps a time of"
         f" its own. {many(sum(map(len, found)), 'hook')} in these days"
     )
-    return plot.lines("Hook latency per day", says, days.labels, _halves(found))
+    return plot.lines("Hook latency per day", says, days.labels, _halves(found), spans=True)
 
 
 def _lag(page: Frame, days: Days) -> Plot:
@@ -90,15 +91,16 @@ def _lag(page: Frame, days: Days) -> Plot:
         "milliseconds from a hook's file in the spool to its row in the store: half of them, and all but one in twenty;"
         f" of at most {charts.LAGS} events a day"
     )
-    return plot.lines("Capture lag per day", says, days.labels, _halves(found))
+    return plot.lines("Capture lag per day", says, days.labels, _halves(found), spans=True)
 
 
 def _waited(page: Frame, days: Days) -> Plot:
     found = charts.waits(page.db, days.from_ms, days.count)
     says = (
-        f"milliseconds a job waited until it was done, once due, of every project; of the latest {charts.REFS:,} jobs"
+        f"milliseconds a job waited until it was done, once it was asked for and due, of every project; of the latest"
+        f" {charts.REFS:,} jobs"
     )
-    return plot.lines("Queue age per day", says, days.labels, _halves(found))
+    return plot.lines("Queue age per day", says, days.labels, _halves(found), spans=True)
 
 
 def _halves(found: Sequence[Sequence[int]]) -> list[Series]:
@@ -117,4 +119,5 @@ def _briefed(page: Frame) -> Plot:
     tokens = [fence.tokens("x" * chars.get(one, 0)) for one in ids]
     labels = [ranges.iso(ranges.day_of(row.session.last_ms))[5:] for row in rows]
     says = f"tokens of the briefs in the latest {SESSIONS} sessions, on whatever days; a guess from their length"
-    return plot.bars("Tokens shown per session", says, labels, [Series("tokens", tokens)])
+    shown = plot.bars("Tokens shown per session", says, labels, [Series("tokens", tokens)])
+    return replace(shown, nothing="Nothing yet.")

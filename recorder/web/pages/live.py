@@ -59,11 +59,11 @@ def model(page: Frame) -> dict[str, Any]:
     db = page.db
     recent = browse.latest_events(db, page.scope, EVENTS)
     rows = browse.session_page(db, page.scope, before=None, limit=SESSIONS)
-    short = [row.session for row in rows if not browse.is_longer(db, row.session.id, COUNTED)]
+    short = [row for row in rows if not browse.is_longer(db, row.session.id, COUNTED)]
     return {
         "tiles": tiles(page),
         "recent": recent,
-        "complete": [(completeness.of_session(db, one.id), one) for one in short],
+        "complete": [(completeness.of_session(db, one.session.id), one) for one in short],
         "long": len(rows) - len(short),
         "queue": charts.queue(db),
         "wrong": doctor.stuck(db, page.config, page.now_ms),
@@ -88,7 +88,7 @@ def tiles(page: Frame) -> list[Tile]:
         Tile("Spool", f"{len(waiting)} waiting", _spooled(malformed, lost), "bad" if lost else "ok"),
         Tile("Events", f"≈ {browse.about_events(db):,}", "estimated by the highest number given"),
         Tile("Vectors", f"{health.waiting_vectors(db):,} waiting", "search by words works without them"),
-        Tile("For you", many(findings.open_count(db), "finding"), f"{browse.waiting(db)} wait in the review"),
+        Tile("For you", many(findings.open_count(db), "finding"), _waiting(browse.waiting(db))),
         Tile("Store", f"{size_mb:,.1f} MB", warning or f"of {config.store.max_mb:,} MB", "note" if warning else "ok"),
         Tile(
             "Backup",
@@ -103,6 +103,10 @@ def _worker(worker: Mapping[str, Any], waits: bool) -> Tile:
     if worker["state"] != "running":
         return Tile("Worker", "not running", "the next prompt wakes it", "bad" if waits else "note")
     return Tile("Worker", "running", f"{worker.get('rss_mb', '?')} MB, model {worker.get('model') or 'asleep'}")
+
+
+def _waiting(found: int) -> str:
+    return f"{found} {'waits' if found == 1 else 'wait'} in the review"
 
 
 def _spooled(malformed: int, lost: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -13,12 +13,19 @@ from markupsafe import Markup
 from recorder.store.relations import Relation
 from recorder.web.pages.shown import plain
 
-WIDTH, HEIGHT = 720, 200
-LEFT, BOTTOM, TOP = 48, 24, 10
+WIDTH, HEIGHT = 480, 180
+LEFT, BOTTOM, TOP = 62, 26, 12
+LINE_WIDTH = 720
+"""Of the line of time, which has the page's whole width."""
+LABELS = 6
+LABEL_WIDTH = 42
+"""What a day's name takes, in the largest letters there are."""
 GRAPH_NODES = 24
 LANES = 12
 """So many sessions are drawn over one another; the list names them all."""
 RING = 130
+_UNITS = ((1, "ms", 500), (1_000, "s", 20), (60_000, "min", 20), (3_600_000, "h", 10), (86_400_000, "d", 100_000))
+"""Milliseconds, the unit's name, and up to which number of it an axis goes."""
 _BAR = '<rect class="c{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
 _TICK = '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/><text class="tick" x="{}" y="{:.1f}">{}</text>'
 
@@ -40,6 +47,8 @@ class Plot:
     svg: Markup
     labels: Sequence[str]
     series: Sequence[Series]
+    nothing: str = "Nothing in these days."
+    """What is said where there are no numbers."""
 
     @property
     def empty(self) -> bool:
@@ -51,7 +60,7 @@ def bars(title: str, says: str, labels: Sequence[str], series: Sequence[Series])
     totals = [sum(one.values[n] for one in series) for n in range(len(labels))]
     most = _round_up(max(totals, default=0))
     step = (WIDTH - LEFT) / max(len(labels), 1)
-    parts = [_axis(most)]
+    parts = [_axis(most, _short)]
     for n, label in enumerate(labels):
         base = 0
         for color, one in enumerate(series):
@@ -69,16 +78,17 @@ def bars(title: str, says: str, labels: Sequence[str], series: Sequence[Series])
     return Plot(title, says, _svg(title, parts), labels, series)
 
 
-def lines(title: str, says: str, labels: Sequence[str], series: Sequence[Series]) -> Plot:
-    """One line a series."""
-    most = _round_up(max((max(one.values, default=0) for one in series), default=0))
-    step = (WIDTH - LEFT) / max(len(labels) - 1, 1)
-    parts = [_axis(most)]
+def lines(title: str, says: str, labels: Sequence[str], series: Sequence[Series], *, spans: bool = False) -> Plot:
+    """One line a series. `spans`: the numbers are milliseconds, and the axis says them in a unit that fits."""
+    highest = max((max(one.values, default=0) for one in series), default=0)
+    most = _span_up(highest) if spans else _round_up(highest)
+    step = (WIDTH - LEFT) / max(len(labels), 1)
+    parts = [_axis(most, _span if spans else _short)]
     for color, one in enumerate(series):
-        points = " ".join(
-            f"{LEFT + n * step:.1f},{HEIGHT - BOTTOM - value / most * (HEIGHT - TOP - BOTTOM):.1f}"
-            for n, value in enumerate(one.values)
-        )
+        heights = [f"{HEIGHT - BOTTOM - value / most * (HEIGHT - TOP - BOTTOM):.1f}" for value in one.values]
+        points = " ".join(f"{LEFT + (n + 0.5) * step:.1f},{height}" for n, height in enumerate(heights))
+        if len(heights) == 1:  # of one day a point alone would be invisible
+            points = f"{LEFT},{heights[0]} {WIDTH},{heights[0]}"
         parts.append(
             Markup('<polyline class="l{}" points="{}"><title>{}</title></polyline>').format(color, points, one.name)
         )
@@ -108,7 +118,7 @@ class Mark:
 
 def timeline(from_ms: int, until_ms: int, bars: Sequence[Bar], marks: Sequence[Mark]) -> Markup:
     """Sessions one over the other where they ran at once, and a row of marks below."""
-    scale = (WIDTH - 2) / (until_ms - from_ms)
+    scale = (LINE_WIDTH - 2) / (until_ms - from_ms)
 
     def x(at_ms: int) -> float:
         return 1 + (min(max(at_ms, from_ms), until_ms) - from_ms) * scale
@@ -142,18 +152,18 @@ def timeline(from_ms: int, until_ms: int, bars: Sequence[Bar], marks: Sequence[M
             ).format(mark.memory_id, x(mark.at_ms), base, mark.says)
         )
     days = max(round((until_ms - from_ms) / 86_400_000), 1)
-    every = max(days // 6, 1)
-    for n in range(0, days, every):
+    every = max(days // LABELS, 1)
+    for n in range((days - 1) % every, days, every):
         at_ms = from_ms + n * 86_400_000
         named = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%m-%d")
         parts.append(
             Markup(
                 '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"/><text x="{2:.1f}" y="{3}">{4}</text>'
-            ).format(x(at_ms), base + 10, x(at_ms) + 3, base + 22, named)
+            ).format(x(at_ms), base + 10, x(at_ms) + 3, base + 30, named)
         )
     return Markup(
-        '<svg class="plot" viewBox="0 0 {} {}" role="group" aria-label="Sessions and changes of memories">{}</svg>'
-    ).format(WIDTH, base + 28, Markup("").join(parts))
+        '<svg class="plot line" viewBox="0 0 {} {}" role="group" aria-label="Sessions and changes of memories">{}</svg>'
+    ).format(LINE_WIDTH, base + 38, Markup("").join(parts))
 
 
 def graph(middle: int, names: Mapping[int, str], links: Sequence[Relation]) -> Markup:
@@ -200,20 +210,24 @@ def _svg(title: str, parts: Sequence[Markup]) -> Markup:
     )
 
 
-def _axis(most: int) -> Markup:
+def _axis(most: int, said: Callable[[float], str]) -> Markup:
     parts = []
     for share in (0.0, 0.5, 1.0):
         y = HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-        parts.append(Markup(_TICK).format(LEFT, WIDTH, y, y, LEFT - 6, y + 4, _short(most * share)))
+        parts.append(Markup(_TICK).format(LEFT, WIDTH, y, y, LEFT - 6, y + 4, said(most * share)))
     return Markup("").join(parts)
 
 
 def _labels(labels: Sequence[str], step: float) -> Markup:
-    every = max(len(labels) // 6, 1)
+    """Some of the names, the latest among them."""
+    every = max(len(labels) // LABELS, 1)
+    most = WIDTH - LABEL_WIDTH / 2
     return Markup("").join(
-        Markup('<text class="label" x="{:.1f}" y="{}">{}</text>').format(LEFT + n * step + step / 2, HEIGHT - 6, label)
+        Markup('<text class="label" x="{:.1f}" y="{}">{}</text>').format(
+            min(LEFT + n * step + step / 2, most), HEIGHT - 7, label
+        )
         for n, label in enumerate(labels)
-        if n % every == 0 and n * step < WIDTH - LEFT - 30
+        if (len(labels) - 1 - n) % every == 0
     )
 
 
@@ -223,8 +237,26 @@ def _round_up(value: int) -> int:
     return max(next(step * size for step in (1, 2, 5, 10) if step * size >= value), 2)
 
 
+def _span_up(value_ms: int) -> int:
+    """The next length of time that is a plain number of some unit, at least 2 ms."""
+    return next(
+        (
+            n * size
+            for size, _, most in _UNITS
+            for n in (1, 2, 5, 10, 20, 50, 100, 200, 500)
+            if n <= most and value_ms <= n * size > 1
+        ),
+        value_ms,
+    )
+
+
+def _span(value_ms: float) -> str:
+    size, name, _ = next((unit for unit in reversed(_UNITS) if value_ms >= unit[0]), _UNITS[0])
+    return f"{value_ms / size:g} {name}" if value_ms else "0"
+
+
 def _short(value: float) -> str:
-    for size, name in ((1_000_000, "M"), (1_000, "k")):
+    for size, name in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if value >= size:
             return f"{value / size:g}{name}"
     return f"{value:g}"

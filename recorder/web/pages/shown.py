@@ -101,6 +101,11 @@ def clock(at_ms: int) -> str:
     return when(at_ms)[-5:] + time.strftime(":%S", time.localtime(at_ms / 1000)) if when(at_ms) != "unknown" else "–"
 
 
+def moment(at_ms: int, now_ms: int) -> str:
+    """Local time, to the second; with its date where that is another than today's."""
+    return clock(at_ms) if day(at_ms) == day(now_ms) else f"{day(at_ms)} {clock(at_ms)}"
+
+
 def span(ms: int) -> str:
     """How long: `45 s`, `12 min`, `3 h`, `5 d`."""
     seconds = max(ms, 0) // 1000
@@ -161,6 +166,7 @@ FILTERS = {
     "plain": plain,
     "when": when,
     "clock": clock,
+    "moment": moment,
     "span": span,
     "number": number,
     "many": many,

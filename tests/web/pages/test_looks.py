@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recorder import gate
-from recorder.models import Channel, EventKind, HookTime, Project, Scope
+from recorder.models import Channel, EventKind, HookTime, MemoryKind, Origin, Project, Proposal, Scope
 from recorder.store import hook_times, projects
 from recorder.store.db import transaction
 from tests.makers import T0, bash, event_of, take
@@ -257,7 +257,11 @@ def test_the_charts_say_how_long_capture_and_the_queue_took(home: House) -> None
     with transaction(db):
         db.execute("update events set received_ms = at_ms + 40")
         hook_times.keep(db, [HookTime(1, first, "capture.sh", 7)])
-        db.execute("update jobs set state = 'done', due_ms = ?, finished_ms = ?", (first, first + 1_500))
+        # A turn of the past is due when it happened: it waits since somebody asked for it.
+        db.execute(
+            "update jobs set state = 'done', due_ms = ?, created_ms = ?, finished_ms = ?",
+            (first - 400 * 86_400_000, first, first + 1_500),
+        )
     db.close()
     page = home.page
     day = datetime.fromtimestamp(first / 1000, UTC).strftime("%Y-%m-%d")
@@ -266,9 +270,65 @@ def test_the_charts_say_how_long_capture_and_the_queue_took(home: House) -> None
         plot = page.locator("section").filter(has=page.get_by_role("heading", name=name))
         plot.get_by_text("The numbers").click()
         assert plot.locator("tbody tr").last.locator("td").all_inner_texts() == [day[5:], took, took]
+    plot = page.locator("section").filter(has=page.get_by_role("heading", name="Queue age per day"))
+    ticks = plot.locator("svg .tick")
+    assert ticks.all_text_contents() == ["0", "1 s", "2 s"]
+    assert all(one.bounding_box()["x"] >= plot.locator("svg").bounding_box()["x"] for one in ticks.all())
     page.locator("[name=days]").select_option("90")
     page.wait_for_url("**days=90**")
     assert page.locator("tbody").first.locator("tr").count() == 90
+
+
+def test_the_newest_day_can_be_read_at_once_on_a_phone(home: House) -> None:
+    page = home.open(width=360)
+    for place, newest in (("/charts", "svg rect.c0"), ("/timeline", "svg circle")):
+        page.goto(place)
+        box = page.locator(newest).last.bounding_box()
+        assert 0 < box["x"] and box["x"] + box["width"] <= 360 and box["width"] >= 5
+        names = page.locator("svg").first.locator("text").all()
+        day = datetime.fromtimestamp(house.NOW_MS / 1000, UTC).strftime("%m-%d")
+        assert day in [one.text_content() for one in names]
+        boxes = [one.bounding_box() for one in names]
+        assert all(0 <= one["x"] and one["x"] + one["width"] <= 360 and one["height"] > 10 for one in boxes)
+
+
+def test_live_dates_what_is_of_another_day_and_names_sessions_by_their_words(home: House) -> None:
+    db = home.db()
+    past = T0 - 40 * 86_400_000
+    add_event(db, home.scope, "Water the old tree", session="5e55-10a", kind=EventKind.PROMPT, at_ms=past)
+    with transaction(db):
+        db.execute("update sessions set last_ms = ? where id = '5e55-10a'", (house.NOW_MS,))
+    db.close()
+    page = home.page
+    page.goto("/")
+    line = page.locator(".feed li", has_text="Water the old tree")
+    day = datetime.fromtimestamp(past / 1000).astimezone().strftime("%Y-%m-%d")
+    assert line.locator("time").inner_text().startswith(f"{day} ")
+    complete = page.locator("section").filter(has=page.get_by_role("heading", name="Completeness"))
+    assert complete.get_by_role("link", name="Water the old tree").get_attribute("href") == "/sessions/5e55-10a"
+    page.goto("/timeline")
+    line = page.locator(".feed li", has_text="Water the old tree")
+    assert line.locator("time").inner_text().startswith(f"{day} ")
+
+
+def test_timeline_and_charts_say_the_same_of_days_without_a_session(home: House) -> None:
+    page = home.page
+    page.goto("/timeline?end=2020-01-01")
+    assert "No session ran from 2019-12-26 to 2020-01-01." in page.locator(".notice").inner_text()
+    page.goto("/charts?end=2020-01-01")
+    assert "Nothing was captured from" in page.locator(".notice").inner_text()
+    assert "Nothing in these days." in page.locator("main").inner_text()
+    page.goto("/charts")
+    told = page.locator("section", has_text="Captured events per day").locator(".quiet").first.inner_text()
+    db = home.db()
+    person = gate.Writer(Channel.PERSON, "terminal", home.scope, house.NOW_MS)
+    said = Proposal("user", "fact.tree", "The tree is green", MemoryKind.SEMANTIC, Origin.USER_SAID, "terminal")
+    assert gate.tell(db, said, person).action == "created"
+    db.close()
+    page.goto("/charts")
+    assert told in page.locator("main").inner_text()
+    page.goto("/")
+    assert "The tree is green" not in page.locator(".feed").inner_text()
 
 
 def test_all_that_waits_can_be_reached_a_page_and_a_kind_at_a_time(home: House) -> None:
