@@ -93,6 +93,16 @@ def plainly(value: str) -> str:
         text = less
 
 
+def forms(value: str) -> frozenset[str]:
+    """Every form in which the value is known: what shares one with it says the same."""
+    return frozenset((canonical(value), shape(value), plainly(value)))
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two values are one, in whatever form."""
+    return not forms(one).isdisjoint(forms(other))
+
+
 def _single(value: str) -> str:
     """The one text of JSON that says it several times, or that says of it that it is so."""
     if not value.lstrip().startswith(("{", "[")):
@@ -147,7 +157,7 @@ def _composed(value: str) -> str:
 
 def _unmarked(text: str) -> str:
     """The text without the marks over, under and through its Latin, Greek and Cyrillic letters and digits; elsewhere a
-    mark makes another letter."""
+    mark makes another letter, and a stroke through `=` its opposite."""
     parts = unicodedata.normalize("NFD", text)
     if not any(map(unicodedata.combining, parts)):
         return text
@@ -156,6 +166,8 @@ def _unmarked(text: str) -> str:
     for sign in parts:
         if not unicodedata.combining(sign):
             base = sign
+        elif unicodedata.category(base) == "Sm":
+            pass
         elif base < "\u0530" or "\u1d00" <= base < "\u2000" or "\u2c60" <= base < "\u2e80":
             if (base + sign).casefold() != _SHORT_I or kept[-1] != base:
                 continue

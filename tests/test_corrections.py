@@ -283,6 +283,7 @@ def test_what_says_nothing_around_a_rejected_value_does_not_make_it_another_one(
         ("use the trunk branch", "use the trunk branch (deprecated)"),
         ("the ports are 80, 443", "the ports are 80 443"),
         ("it is in src/app_main.py", "it is in src/app-main.py"),
+        ("deploy when the status \u2260 green", "deploy when the status = green"),
     ],
 )
 def test_what_says_something_else_is_not_refused_for_what_was_rejected(
@@ -292,6 +293,49 @@ def test_what_says_something_else_is_not_refused_for_what_was_rejected(
     gate.reject(db, f"project.{project}", "decision.deploy", writer(project, now_ms=T0 + 20), reason="not so")
     outcome = gate.propose(db, given(project, said, key="other.key"), writer(project, Channel.AGENT, T0 + 30))
     assert outcome.action == "created", outcome.reason
+
+
+@pytest.mark.parametrize("form", AROUND)
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_says_the_rejected_value_in_other_signs_is_hidden_with_it_and_named(
+    db: Connection, project: str, form: str, turned: bool
+) -> None:
+    said, space = "We deploy with helm", f"project.{project}"
+    slug = said.lower().replace(" ", "_")
+    other = form.format(said=said, slug=slug, slug2=slug.replace("_", "-"))
+    first, then = (other, said) if turned else (said, other)
+    gate.propose(db, given(project, first), writer(project))
+    gate.propose(db, given(project, then, key="other.key"), writer(project, Channel.AGENT, T0 + 10))
+    outcome = gate.reject(db, space, "decision.deploy", writer(project, now_ms=T0 + 20), reason="not so")
+    assert "other.key" in outcome.reason
+    gate.lift(db, space, "decision.deploy", writer(project, now_ms=T0 + 30), reason="so after all")
+    there = memories.find(db, space, "other.key")
+    assert there is not None and not there.deleted
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("my-great-python-lib", "my_great_python_lib"),
+        ("grep foo file for hits", "grep 'foo' file for hits"),
+        ("grep 'foo' file for hits", "grep foo file for hits"),
+        ("We deploy, with helm", "We deploy with helm"),
+        ("We deploy with helm", "We deploy with helm (verified)"),
+    ],
+)
+def test_a_value_a_person_put_right_in_its_signs_stands_at_every_door_and_the_wrong_one_is_refused(
+    db: Connection, project: str, wrong: str, right: str
+) -> None:
+    space, at = f"project.{project}", "decision.deploy"
+    gate.propose(db, given(project, wrong), writer(project))
+    gate.tell(db, given(project, right, evidence=()), writer(project, now_ms=T0 + 20))
+    agent = writer(project, Channel.AGENT, T0 + 30)
+    assert gate.tell(db, given(project, right, evidence=()), agent).action in ("corroborated", "unchanged")
+    assert gate.tell(db, given(project, right, key="other.key", evidence=()), agent).action == "created"
+    again = gate.tell(db, given(project, wrong, key="third.key", evidence=()), agent)
+    assert again.reason.startswith("tombstone"), again
+    gate.delete(db, space, at, writer(project, now_ms=T0 + 40))
+    assert gate.restore(db, space, at, writer(project, now_ms=T0 + 50)).action == "restored"
 
 
 @pytest.mark.parametrize("verb", ["reject", "forget"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from recorder.canonical import says_the_same
 from recorder.gate import tombs
 from recorder.gate.drawn import drawn_from, sources
-from recorder.gate.same import saying_the_same, says_the_same
+from recorder.gate.same import saying_the_same
 from recorder.gate.standing import allows
 from recorder.gate.writer import Outcome, Writer, address_of, note
 from recorder.models import Channel, Memory, State, Trust

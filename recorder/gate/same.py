@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
-from recorder.canonical import canonical, look_alikes, shape
+from recorder.canonical import canonical, forms, look_alikes
 from recorder.gate.address import home_scope
 from recorder.gate.tombs import dressed
 from recorder.models import Memory
@@ -16,26 +16,19 @@ def saying_the_same(db: Connection, at: Memory, value: str) -> list[Memory]:
     """The other standing memories that a rejection of the value, where `at` stands, is about too: of the same scope,
     and what is rejected of the person, in every one. A short value is refused under its own key alone."""
     told = [one for one in (value, *dressed(db, at, value)) if len(canonical(one)) >= tombstones.TELLING]
-    said = {form for one in told for form in (canonical(one), shape(one))}
+    said = {form for one in told for form in forms(one)}
     home, bare = home_scope(at), [_bare(one) for one in told]
     rows = memories.standing(db, None if home == "user" else home) if told else []
     # To fold a value takes a tenth of a millisecond: only of what holds the same letters.
     near = [
         (number, other) for number, other in rows if number != at.id and any(_near(one, _bare(other)) for one in bare)
     ]
-    holding = [
-        number for number, other in near if any(form in canonical(other) or form in shape(other) for form in said)
-    ]
+    holding = [number for number, other in near if any(form in held for held in forms(other) for form in said)]
     return [
         other
         for other in memories.get(db, holding)
-        if any({canonical(one), shape(one)} & said for one in (other.value, *dressed(db, other, other.value)))
+        if any(forms(one) & said for one in (other.value, *dressed(db, other, other.value)))
     ]
-
-
-def says_the_same(one: str, other: str) -> bool:
-    """Whether two values are one, in whatever form."""
-    return bool({canonical(one), shape(one)} & {canonical(other), shape(other)})
 
 
 def _bare(value: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recorder.canonical import canonical
+from recorder.canonical import canonical, says_the_same
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import alike, conflicts, labels, tombs
 from recorder.gate.decide import decide, redacted, statement
@@ -132,7 +132,7 @@ def _proposal(
     _close_alike(db, current, proposed.value, disposition, writer)
     if disposition == "keep_old":
         if not same:
-            _refused(db, current, proposed.value, writer, why)
+            _refused(db, current, proposed.value, writer, why, instead=current.value)
         kept = conflicts.release(db, current, writer, why)
         return Settled(Outcome("kept", kept), _there(db, kept), () if same else (proposed.value,))
     if disposition == "keep_new":
@@ -152,14 +152,16 @@ def _proposal(
         return Settled(outcome, (), tuple(dict.fromkeys((current.value, proposed.value))))
     outcome = _said(db, current, value, writer)
     if canonical(value) != canonical(proposed.value):
-        _refused(db, current, proposed.value, writer, why)
+        _refused(db, current, proposed.value, writer, why, instead=value)
     gone = tuple(one for one in (current.value, proposed.value) if canonical(one) != canonical(value))
     return Settled(outcome, _there(db, current), gone)
 
 
-def _refused(db: Connection, current: Memory, value: str, writer: Writer, why: str | None) -> None:
+def _refused(
+    db: Connection, current: Memory, value: str, writer: Writer, why: str | None, *, instead: str = ""
+) -> None:
     """Take a proposed value for false, wherever else it is said."""
-    tombs.lay(db, current, value, writer, "rejected", why)
+    tombs.lay(db, current, value, writer, "rejected", why, instead=instead)
     suppress_same(db, current, value, writer, why)
 
 
@@ -185,9 +187,9 @@ def _pair(
     outcome = Outcome("kept", stays)
     if disposition == "manual":
         outcome = _said(db, stays, value, writer)
-    standing = canonical(outcome.memory.value if outcome.memory else stays.value)
-    _out(db, goes, writer, why, false=kind == alike.CONTRADICTION and canonical(goes.value) != standing)
-    gone = tuple(one for one in (stays.value, goes.value) if canonical(one) != standing)
+    standing = outcome.memory.value if outcome.memory else stays.value
+    _out(db, goes, writer, why, false=kind == alike.CONTRADICTION and not says_the_same(goes.value, standing))
+    gone = tuple(one for one in (stays.value, goes.value) if canonical(one) != canonical(standing))
     return Settled(outcome, _there(db, stays), gone)
 
 

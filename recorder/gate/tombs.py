@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recorder.canonical import canonical, worded
+from recorder.canonical import canonical, says_the_same, worded
 from recorder.errors import GateRefused
 from recorder.gate.address import home_scope
 from recorder.gate.writer import Writer, audited
@@ -144,7 +144,8 @@ def lay(
     db: Connection, memory: Memory, value: str, writer: Writer, cause: str, why: str | None, *, instead: str = ""
 ) -> None:
     """Refuse a value of the memory from now on, and what it says in whatever it was put together with, but for what
-    stands in the value that a person put in its place."""
+    stands in the value that a person put in its place. What that says too, in other signs, is refused as it was
+    alone."""
     for text in (value, *(one for one in dressed(db, memory, value) if canonical(one) not in canonical(instead))):
         tombstones.lay(
             db,
@@ -157,6 +158,7 @@ def lay(
             channel=writer.channel.value,
             reason=why,
             now_ms=writer.now_ms,
+            exact=bool(instead) and says_the_same(text, instead),
         )
 
 

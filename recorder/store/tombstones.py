@@ -19,7 +19,8 @@ DELETED = "deleted"
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """One rejected value. `cause`: rejected, corrected by putting another value in its place, or deleted."""
+    """One rejected value. `cause`: rejected, corrected by putting another value in its place, or deleted. `exact`: it
+    is refused as it is, and not in other signs; it has no digest of its words."""
 
     id: int
     scope: str
@@ -29,9 +30,10 @@ class Tombstone:
     actor: str
     reason: str | None
     lifted_ms: int | None
+    exact: int
 
 
-_COLUMNS = "id, scope, cause, memory_id, created_ms, actor, reason, lifted_ms"
+_COLUMNS = "id, scope, cause, memory_id, created_ms, actor, reason, lifted_ms, words_digest is null"
 
 
 def lay(
@@ -46,12 +48,15 @@ def lay(
     channel: str,
     reason: str | None,
     now_ms: int,
+    exact: bool = False,
 ) -> int:
-    """Refuse the value from now on; its id. Twice is once while it stands."""
+    """Refuse the value from now on; its id. Twice is once while it stands. `exact`: as it is alone, because the right
+    one says it in other signs."""
     standing = matching(db, (scope,), key, value)
     own = next((one for one in standing if one.scope == scope and one.memory_id == memory_id), None)
-    if own is not None and (own.cause != DELETED or cause == DELETED):
+    if own is not None and (own.cause != DELETED or cause == DELETED) and (exact or not own.exact):
         return own.id
+    other = (shape(value) if exact else _other_form(value), None if exact else worded(value))
     db.execute(
         "insert into tombstones (scope, key_digest, value_digest, shape_digest, words_digest, cause, memory_id,"
         " created_ms, actor, channel, reason) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -59,8 +64,7 @@ def lay(
             scope,
             digests.of(db, PURPOSE, canonical(key), now_ms),
             digests.of(db, PURPOSE, canonical(value), now_ms),
-            digests.of(db, PURPOSE, _other_form(value), now_ms),
-            digests.of(db, PURPOSE, worded(value), now_ms),
+            *(None if form is None else digests.of(db, PURPOSE, form, now_ms) for form in other),
             cause,
             memory_id,
             now_ms,
@@ -85,8 +89,9 @@ def matching(db: Connection, scopes: Iterable[str], key: str, value: str) -> lis
         " and t.scope in (select value from json_each(?1))"
         " and ((t.value_digest in (select value from json_each(?2)) or t.shape_digest in (select value from"
         " json_each(?2))) and (?4 or t.key_digest in (select value from json_each(?3)))"
-        " or (t.value_digest in (select value from json_each(?5)) or t.shape_digest in (select value from"
-        " json_each(?5))) and (?6 or t.key_digest in (select value from json_each(?3)))) order by t.id",
+        " or t.words_digest is not null and (t.value_digest in (select value from json_each(?5))"
+        " or t.shape_digest in (select value from json_each(?5)))"
+        " and (?6 or t.key_digest in (select value from json_each(?3)))) order by t.id",
         (
             *(json.dumps(list(scopes)), same_value, same_key, len(canonical(value)) >= TELLING),
             *(plain_value, len(plain) >= TELLING),
