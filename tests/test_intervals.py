@@ -82,7 +82,9 @@ def db(tmp_path: Path) -> Iterator[Connection]:
     connection.close()
 
 
-def say(db: Connection, value: str, said: Said, now_ms: int, **more: object) -> gate.Outcome:
+def say(
+    db: Connection, value: str, said: Said, now_ms: int, channel: Channel = Channel.PERSON, **more: object
+) -> gate.Outcome:
     when = interval(*said)
     fields = {
         "namespace": SPACE,
@@ -96,7 +98,11 @@ def say(db: Connection, value: str, said: Said, now_ms: int, **more: object) -> 
         "valid_to_ms": when.to_ms,
         "valid_to_precision": when.to_precision,
     }
-    return gate.tell(db, Proposal(**(fields | more)), by(now_ms))  # type: ignore[arg-type]
+    return gate.tell(db, Proposal(**(fields | more)), by(now_ms, channel))  # type: ignore[arg-type]
+
+
+def propose(db: Connection, value: str, said: Said, now_ms: int, channel: Channel) -> gate.Outcome:
+    return say(db, value, said, now_ms, channel, origin=Origin.IMPORT)
 
 
 def by(now_ms: int, channel: Channel = Channel.PERSON) -> gate.Writer:
@@ -239,3 +245,31 @@ def test_a_clock_that_is_behind_does_not_bring_back_what_was_replaced(db: Connec
     current = say(db, "delta", (None, None), NOW_MS + 25).memory
     assert current is not None and current.version == 4
     assert told(db, now_ms=NOW_MS + 25) == told(db) == {"delta"}
+
+
+@pytest.mark.parametrize("channel", [Channel.AGENT, Channel.IMPORT, Channel.API])
+def test_a_program_takes_nothing_away_from_what_a_person_said_of_another_time(db: Connection, channel: Channel) -> None:
+    propose(db, "alpha", (None, None), NOW_MS, channel)
+    say(db, "beta", (300, None), NOW_MS + 10)
+    say(db, "gamma", (-700, -300), NOW_MS + 20)
+    outcome = propose(db, "delta", (None, None), NOW_MS + 30, channel)
+    assert (outcome.action, outcome.reason.partition(",")[2]) == (
+        "superseded",
+        " when something of higher standing begins",
+    )
+    assert (told(db), told(db, at=299), told(db, at=301), told(db, at=-500)) == (
+        {"delta"},
+        {"delta"},
+        {"beta"},
+        {"gamma"},
+    )
+    waits = propose(db, "epsilon", (-600, None), NOW_MS + 40, channel)
+    assert (waits.action, told(db, at=-500), told(db, at=301)) == ("finding", {"gamma"}, {"beta"})
+
+
+def test_a_program_takes_nothing_away_from_what_is_to_come_where_a_person_rejected_the_present(db: Connection) -> None:
+    say(db, "alpha", (None, None), NOW_MS)
+    say(db, "beta", (300, None), NOW_MS + 10)
+    gate.reject(db, SPACE, KEY, by(NOW_MS + 20), reason="not so")
+    propose(db, "gamma", (None, None), NOW_MS + 30, Channel.AGENT)
+    assert (told(db), told(db, at=301)) == ({"gamma"}, {"beta"})

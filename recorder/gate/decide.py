@@ -11,6 +11,7 @@ from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused
 from recorder.gate import address, room, tombs
 from recorder.gate.hiding import release_same, taken_back
+from recorder.gate.intervals import of, overlaps
 from recorder.gate.standing import NEVER_A_PREFERENCE, SESSIONS_TO_VERIFY, STANDING
 from recorder.gate.told import differences
 from recorder.gate.writer import Outcome, Writer, address_of, audited, changed, note
@@ -29,7 +30,7 @@ from recorder.models import (
     StoredEvent,
     Trust,
 )
-from recorder.store import events, findings, memories, statements, tombstones
+from recorder.store import events, findings, memories, statements, tombstones, validity
 from recorder.store.db import Connection, attempt, transaction
 
 VALUE_LIMIT = 8_000
@@ -115,12 +116,12 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     if current is None:
         return replace(_create(db, proposal, writer, trust, cited), also=lifted)
     if free:
-        return supersede(db, current, proposal, writer, trust, cited)
+        return _within(db, current, proposal, writer, trust, cited)
     if current.deleted:
         return _at_hidden(db, current, proposal, writer, trust, cited)
     if current.trust is Trust.REJECTED:
         # Its own value passed the tombstones: a person said it again. Another value finds the place free.
-        return supersede(db, current, proposal, writer, trust, cited)
+        return _within(db, current, proposal, writer, trust, cited)
     respelled = current.value.strip() != proposal.value.strip()
     if same and writer.is_person:
         proposal = _dated_as_before(current, proposal)
@@ -134,7 +135,43 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
         return _open_finding(
             db, current, proposal, writer, "something of higher standing, or said later, stands under this key"
         )
-    return supersede(db, current, proposal, writer, trust, cited)
+    return _within(db, current, proposal, writer, trust, cited)
+
+
+def _within(
+    db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]
+) -> Outcome:
+    """Let the proposal hold until something of higher standing or trust begins; a person decides where that holds from
+    the proposal's beginning on."""
+    if writer.is_person:
+        return supersede(db, current, proposal, writer, trust, cited)
+    of_old = proposal.valid_from_ms is None and proposal.valid_from_precision is not None
+    begins_ms = None if of_old else _begins_ms(proposal, writer)
+    said = replace(of(proposal), from_ms=begins_ms)
+    above = [
+        version
+        for version in validity.believed(db, current.id)
+        if version.version_id != current.version_id
+        and _is_above(db, version, writer, trust)
+        and overlaps(of(version), said)
+    ]
+    if not above:
+        return supersede(db, current, proposal, writer, trust, cited)
+    first = min(above, key=lambda one: -1 if one.valid_from_ms is None else one.valid_from_ms)
+    begun = first.valid_from_ms is None or (begins_ms is not None and first.valid_from_ms <= begins_ms)
+    if begun or said.end_is_unknown:
+        why = "something of higher standing holds at that time under this key"
+        return _open_finding(db, current, proposal, writer, why)
+    until = replace(proposal, valid_to_ms=first.valid_from_ms, valid_to_precision=first.valid_from_precision)
+    outcome = supersede(db, current, until, writer, trust, cited)
+    told = f"until {dates.shown(*first.begins)}, when something of higher standing begins"
+    return replace(outcome, reason="; ".join(part for part in (told, outcome.reason) if part))
+
+
+def _begins_ms(proposal: Proposal, writer: Writer) -> int:
+    """When what is proposed begins: when it was said, where it does not say."""
+    said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
+    return proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
 
 
 def _passed(db: Connection, proposal: Proposal, writer: Writer, cited: list[StoredEvent], *, stands: bool) -> int:
@@ -278,18 +315,23 @@ def _typed(cited: list[StoredEvent]) -> bool:
 
 def _outranked(db: Connection, current: Memory, proposal: Proposal, writer: Writer, trust: Trust) -> bool:
     """Whether what stands there is of higher standing or trust, or said later, than what is proposed."""
-    there = memories.channel_of(db, current.version_id)
-    if STANDING[writer.channel] < STANDING[there]:
+    if _is_above(db, current, writer, trust):
         return True
     if writer.channel is Channel.PERSON:
         return False
     if current.trust is Trust.DISPUTED:  # a person decides what holds
         return True
-    if current.trust is Trust.VERIFIED and trust is not Trust.VERIFIED and writer.channel is not Channel.OBSERVED:
-        return True
     said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
     # A clock that was ahead must not overrule all that is said until its time has come.
     return said_ms < min(memories.occurred_ms(db, current.version_id), writer.now_ms)
+
+
+def _is_above(db: Connection, version: Memory, writer: Writer, trust: Trust) -> bool:
+    """Whether a version is of higher standing or trust than what somebody proposes."""
+    if STANDING[writer.channel] < STANDING[memories.channel_of(db, version.version_id)]:
+        return True
+    known = version.trust is Trust.VERIFIED and trust is not Trust.VERIFIED
+    return known and writer.channel not in (Channel.OBSERVED, Channel.PERSON)
 
 
 def _create(db: Connection, proposal: Proposal, writer: Writer, trust: Trust, cited: list[StoredEvent]) -> Outcome:
@@ -326,10 +368,8 @@ def supersede(
     told, asked = "", proposal
     if other:
         findings.lapse(db, current.id, writer.now_ms)
-        said_ms = proposal.occurred_ms if proposal.occurred_ms is not None else writer.now_ms
-        from_ms = proposal.valid_from_ms if proposal.valid_from_ms is not None else min(said_ms, writer.now_ms)
         if proposal.valid_from_ms is None and proposal.valid_from_precision is None:
-            proposal = replace(proposal, valid_from_ms=from_ms, valid_from_precision=Precision.MS)
+            proposal = replace(proposal, valid_from_ms=_begins_ms(proposal, writer), valid_from_precision=Precision.MS)
             # That other words hold from when they were said is no change of a date.
             begins_ms, precision = current.begins
             asked = replace(asked, valid_from_ms=begins_ms, valid_from_precision=precision)

@@ -35,6 +35,11 @@ def of(said: Memory | Proposal) -> Interval:
     return Interval(said.valid_from_ms, said.valid_from_precision, said.valid_to_ms, said.valid_to_precision)
 
 
+def overlaps(one: Interval, other: Interval) -> bool:
+    """Whether something that is said of one takes anything away from what is said of the other."""
+    return left_of(one, other) != (one,)
+
+
 def left_of(old: Interval, new: Interval) -> tuple[Interval, ...]:
     """What of the old interval is left beside the new one: what lies before it, and what lies behind it.
 
