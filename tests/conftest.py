@@ -6,11 +6,16 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from recorder.config import Config, Worker
 from recorder.store.db import Connection, connect
 from tests.cli.terminal import Terminal, record
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)

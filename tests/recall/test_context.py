@@ -131,6 +131,13 @@ def test_a_name_that_stands_nowhere_is_not_answered_by_what_holds_its_words(db: 
     assert ids(ask(db, "src/heron/settings.toml")) == [f"e{held}"]
 
 
+def test_what_another_project_did_in_the_same_session_weighs_nothing(db: store.Connection) -> None:
+    add_event(db, B, "the mill of the other project stands by the pond", session="shared", at_ms=NOW_MS - 10)
+    add_event(db, A, "heron one was there", session="shared", at_ms=NOW_MS)
+    add_event(db, A, "heron two was there", session="alone", at_ms=NOW_MS)
+    assert [hit.score for hit in ask(db, "heron mill").hits[:2]] == [1.0, 1.0]
+
+
 def test_a_name_in_prose_is_held_as_one_in_a_command_is(db: store.Connection) -> None:
     typed = add_event(db, A, "Edit", session="s", narrow="src/heron.py")
     said = add_event(db, A, "we moved the ports out of src/heron.py yesterday", session="t")
