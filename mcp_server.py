@@ -72,6 +72,8 @@ class Asker:
     channel: Channel
     actor: str
     may_write: bool
+    notes: bool = True
+    """Whether it is kept who read what: not where nothing at all is to be written."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class Call:
     who: str
     channel: Channel
     actor: str
+    notes: bool
 
 
 class Tools:
@@ -123,7 +126,8 @@ class Tools:
                 if writes and not asker.may_write:
                     raise ToolError("This token may read only, or the service is read-only.")
                 who = _who(ctx) if self._caller.asker is None else asker.actor
-                yield Call(db, asker.scope, settings, now_ms, self._caller.session_id, who, asker.channel, asker.actor)
+                of = (who, asker.channel, asker.actor, asker.notes)
+                yield Call(db, asker.scope, settings, now_ms, self._caller.session_id, *of)
             finally:
                 db.close()
         except ToolError:
@@ -584,7 +588,7 @@ def _revision(one: Mapping[str, Any]) -> str:
 def _note(call: Call, found: Sequence[Hit], how: str) -> None:
     """Note which memories were shown or read; an answer is worth more than the note of it."""
     ids = [int(hit.id[1:]) for hit in found if hit.type == "memory"]
-    if not ids:
+    if not ids or not call.notes:
         return
     try:
         with store.transaction(call.db):

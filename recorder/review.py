@@ -23,7 +23,11 @@ class Decision:
     reason: str
     value: str = ""
     version: int | None = None
+    """Of the memory it is about."""
     digest: str = ""
+    """Of either side."""
+    new_digest: str = ""
+    """Of what came later, where there are two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,13 @@ def decide(db: Connection, item: Item, decision: Decision, writer: gate.Writer) 
     Raises: Conflict when something else stands there than what was looked at.
     """
     looked_at = [side.digest for side in (item.old, item.new) if side is not None]
-    if decision.digest and decision.digest not in looked_at:
+    other = decision.new_digest and (item.new is None or decision.new_digest != item.new.digest)
+    if other or (decision.digest and decision.digest not in looked_at):
         raise Conflict(f"{item.id} says something else by now: read it again")
+    if decision.version is not None and item.old is not None and decision.version != item.old.version:
+        raise Conflict(
+            f"{item.old.address} is at version {item.old.version} now, not {decision.version}: read it again"
+        )
     lone = _is_undecided(db, item)
     writer = replace(writer, scope=Scope(None, undecided=True) if lone else item.scope)
     carry_out = _settled if item.id.startswith("f") else _of_memory

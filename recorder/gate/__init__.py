@@ -8,7 +8,7 @@ from recorder.gate.decide import VALUE_LIMIT, propose, strings, tell
 from recorder.gate.drawn import DERIVED, drawn_from
 from recorder.gate.forget import before, carry_out, forget, forget_events
 from recorder.gate.hiding import goes_with
-from recorder.gate.labels import Labels, expiry_left, label
+from recorder.gate.labels import Labels, between, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
 from recorder.gate.reach import AT_ONCE_EVENTS, Plan, plan, plan_events, reached
@@ -38,6 +38,7 @@ __all__ = [
     "against",
     "approve",
     "before",
+    "between",
     "bereave",
     "canonical",
     "carry_out",

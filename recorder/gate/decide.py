@@ -31,7 +31,7 @@ from recorder.models import (
     Trust,
 )
 from recorder.store import events, findings, memories, statements, tombstones, validity
-from recorder.store.db import Connection, attempt, transaction
+from recorder.store.db import Connection, attempt, rehearsal, transaction
 
 VALUE_LIMIT = 8_000
 
@@ -54,10 +54,12 @@ def tell(
     *,
     session_id: str | None = None,
     expected_version: int | None = None,
+    rehearse: bool = False,
 ) -> Outcome:
     """Decide about what somebody says to us: its evidence is that they said it, kept as a statement of the session.
 
-    Of what is refused no statement stays either. `expected_version`: 0 where nothing may stand yet.
+    Of what is refused no statement stays either. `expected_version`: 0 where nothing may stand yet. `rehearse`: say
+    what would come of it, and change nothing.
 
     Raises: Conflict when another version stands there by now.
     """
@@ -69,7 +71,7 @@ def tell(
             said = statement(db, clean, writer, session_id)
             return decide(db, replace(clean, evidence=(said,)), writer)
 
-    return _judge(db, redacted(proposal, writer), writer, keep_and_decide)
+    return _judge(db, redacted(proposal, writer), writer, keep_and_decide, rehearse=rehearse)
 
 
 def _expect(db: Connection, proposal: Proposal, version: int | None, now_ms: int) -> None:
@@ -80,9 +82,14 @@ def _expect(db: Connection, proposal: Proposal, version: int | None, now_ms: int
 
 
 def _judge(
-    db: Connection, clean: Proposal, writer: Writer, verdict: Callable[[Connection, Proposal, Writer], Outcome]
+    db: Connection,
+    clean: Proposal,
+    writer: Writer,
+    verdict: Callable[[Connection, Proposal, Writer], Outcome],
+    *,
+    rehearse: bool = False,
 ) -> Outcome:
-    with transaction(db):
+    with rehearsal(db) if rehearse else transaction(db):
         try:
             return verdict(db, clean, writer)
         except GateRefused as refused:

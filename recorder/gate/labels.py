@@ -14,7 +14,7 @@ from recorder.gate.told import differences
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note
 from recorder.models import Memory, MemoryKind, Precision, Proposal
 from recorder.store import findings, memories
-from recorder.store.db import Connection, transaction
+from recorder.store.db import Connection, rehearsal, transaction
 
 When = tuple[int | None, Precision | None]
 """A date as `dates.parse` reads it; (None, None) is an open end."""
@@ -52,9 +52,11 @@ def label(
     *,
     reason: str | None = None,
     expected_version: int | None = None,
+    rehearse: bool = False,
 ) -> Outcome:
     """Change what is said of a memory beside its words: a new version of the same words, trust and evidence. From a
-    channel that what stands there outranks: a proposal to do so.
+    channel that what stands there outranks: a proposal to do so. `rehearse`: say what would come of it, and change
+    nothing.
 
     Raises: NotFound, Conflict, GateRefused.
     """
@@ -62,7 +64,7 @@ def label(
     if labels.tags is not None:
         given = dict.fromkeys(tag.strip()[:60] for tag in writer.redact(list(labels.tags[:20])))
         labels = replace(labels, tags=tuple(tag for tag in given if tag))
-    with transaction(db):
+    with rehearsal(db) if rehearse else transaction(db):
         why = tombs.fit(db, writer, why)
         current = standing_at(db, namespace, key, writer, expected_version)
         if not writer.is_person:
@@ -123,6 +125,11 @@ def expiry_left(there: Memory | None, now_ms: int) -> int | None:
     """When what stands expires, for other words in its place where nobody says otherwise; None once that is past."""
     left = there.expires_ms if there is not None else None
     return left if left is not None and left > now_ms else None
+
+
+def between(before: Memory, after: Memory) -> str:
+    """What became of each label from one version to another, in words; nothing where none changed."""
+    return differences(before, as_proposal(after))
 
 
 def of_finding(proposal: Mapping[str, Any]) -> Labels:

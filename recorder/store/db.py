@@ -177,6 +177,17 @@ def transaction(db: Connection) -> Iterator[None]:
 
 
 @contextmanager
+def rehearsal(db: Connection) -> Iterator[None]:
+    """Everything inside as it would be done, and then none of it: what a change would make is not worked out twice."""
+    db.execute("begin immediate")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")
+
+
+@contextmanager
 def snapshot(db: Connection) -> Iterator[None]:
     """Everything inside reads the database as it is at one moment. Each statement alone would take its lock and give it
     back: a search has thirty."""

@@ -95,4 +95,5 @@ def _asker(here: Surroundings, db: Connection, request: Request) -> mcp_server.A
     caller: Caller = request.state.caller
     scope = asking.scope_of(db, caller, request.query_params.get("project"))
     channel = Channel.PERSON if caller.is_person else Channel.API
-    return mcp_server.Asker(scope, channel, caller.actor, caller.may(Rights.WRITE) and not here.readonly)
+    may_write = caller.may(Rights.WRITE) and not here.readonly
+    return mcp_server.Asker(scope, channel, caller.actor, may_write, notes=not here.readonly)

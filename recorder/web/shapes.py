@@ -153,8 +153,11 @@ class Decision(Body):
     verb: Verb
     reason: Needed
     value: Words = ""
-    expected_version: Version | None = None
+    expected_version: Annotated[Version | None, Field(description="Of the memory that it is about.")] = None
     expected_digest: Annotated[str, Field(max_length=64, description="Of the value that was looked at.")] = ""
+    expected_new_digest: Annotated[
+        str, Field(max_length=64, description="Of what came later, where there are two sides.")
+    ] = ""
 
 
 class Told(Answer):

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Path, Query
 from recorder.errors import NotFound
 from recorder.recall import fence, reading
 from recorder.store import memories
-from recorder.store.db import transaction
-from recorder.web.api.desk import Asked, Desk
+from recorder.web.api.desk import Asked, Desk, note_read
 from recorder.web.api.memory import evidence_of
 
 routes = APIRouter(prefix="/api/hits", tags=["search"])
@@ -34,10 +33,7 @@ def read_hits(
         found = reading.whole(here.db, here.scope, id, here.now_ms)
         if not found:
             raise _absent(id[0])
-        with transaction(here.db):
-            for hit in found:
-                if hit.type == "memory":
-                    memories.note_ref(here.db, int(hit.id[1:]), "read", here.caller.actor, None, here.now_ms)
+        note_read(asked, here, [int(hit.id[1:]) for hit in found if hit.type == "memory"])
         return {"hits": [asdict(hit) for hit in found], "text": fence.fence(found, here.config.recall.max_tokens)}
 
 

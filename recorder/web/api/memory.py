@@ -16,11 +16,10 @@ from recorder.models import Memory, MemoryKind, Origin, Precision, Proposal, Sco
 from recorder.recall import neighbours
 from recorder.recall import scope as scopes
 from recorder.store import journal, memories, policy
-from recorder.store.db import transaction
 from recorder.web import errors
 from recorder.web.api import paging
 from recorder.web.api.addresses import Key, Namespace
-from recorder.web.api.desk import Asked, Desk, absent, moment
+from recorder.web.api.desk import Asked, Desk, absent, moment, note_read
 from recorder.web.shapes import (
     Change,
     Counts,
@@ -187,9 +186,7 @@ def read_memory(
     """One memory; its ETag is its version, `X-Recorder-Digest` names its words."""
     with asked.desk(namespace, key) as here:
         memory = standing(here, namespace, key, as_of)
-        if not asked.here.readonly:
-            with transaction(here.db):
-                memories.note_ref(here.db, memory.id, "read", here.caller.actor, None, here.now_ms)
+        note_read(asked, here, [memory.id])
     response.headers.update(_named(memory))
     return memory
 

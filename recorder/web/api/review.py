@@ -35,7 +35,8 @@ def list_waiting(asked: Asked, limit: paging.Limit = 100) -> Rows:
 def decide(asked: Asked, body: Decision) -> Response:
     """Decide about one thing that waits. A person only. 409 where something else stands there by now, with what.
     `holds` says whether recall and the brief say what was decided."""
-    wanted = review.Decision(body.verb, body.reason, body.value, body.expected_version, body.expected_digest)
+    looked_at = (body.expected_version, body.expected_digest, body.expected_new_digest)
+    wanted = review.Decision(body.verb, body.reason, body.value, *looked_at)
     with asked.desk() as here:
         everywhere = here.caller.is_person and asked.project is None
         item = review.found(here.db, body.id, here.scope, everywhere=everywhere)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,6 +13,7 @@ from starlette.datastructures import FormData
 from recorder import dates, gate
 from recorder.canonical import canonical
 from recorder.errors import Conflict, NotFound, RecorderError
+from recorder.gate import queue
 from recorder.gate.queue import home_of
 from recorder.models import Memory, MemoryKind, Origin, Proposal, Scope, State, Trust
 from recorder.store import memories, projects
@@ -86,22 +88,43 @@ def values_of(found: Memory) -> dict[str, str]:
 
 
 def _written(page: Frame, found: Memory | None, values: Values, scope: Scope) -> Response:
-    version = _number(values["version"])
+    done = _done(page, found, values, scope)
+    return done if isinstance(done, Response) else frame.back(f"/memories/{done.id}", done.action)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a form, or would: the memory as it is then."""
+
+    action: str
+    memory: Memory
+    reason: str
+
+    @property
+    def id(self) -> int:
+        return self.memory.id
+
+
+def _done(
+    page: Frame, found: Memory | None, values: Values, scope: Scope, *, rehearse: bool = False
+) -> Done | Response:
+    """What the gate made of the form, or would make of it; the page that says why it makes nothing of it."""
+    version, writer = _number(values["version"]), page.writer(scope)
     try:
         labels = _labels(page, found, values) if found and _stands(found, values["value"]) else gate.Labels()
         if found and labels.any:
-            outcome = gate.label(
-                page.db, found.namespace, found.key, page.writer(scope), labels, expected_version=version
-            )
+            at = (found.namespace, found.key)
+            outcome = gate.label(page.db, *at, writer, labels, expected_version=version, rehearse=rehearse)
         else:
-            outcome = gate.tell(page.db, _proposal(page, found, values), page.writer(scope), expected_version=version)
+            said = _proposal(page, found, values)
+            outcome = gate.tell(page.db, said, writer, expected_version=version, rehearse=rehearse)
     except Conflict:
         return _conflict(page, values)
     except (ValueError, RecorderError) as refused:
         return _shown(page, found, values, str(refused), 400)
     if outcome.action == "refused" or outcome.memory is None:
         return _shown(page, found, values, outcome.reason, 400)
-    return frame.back(f"/memories/{outcome.memory.id}", outcome.action)
+    return Done(outcome.action, outcome.memory, outcome.reason)
 
 
 def _stands(found: Memory, value: str) -> bool:
@@ -209,21 +232,27 @@ def _shown(
     problem: str = "",
     status: int = 200,
     *,
-    looked: bool = False,
-    labels: str = "",
+    looked: Mapping[str, Any] | None = None,
 ) -> Response:
-    beside = {"looked": looked, "labels": labels}
+    beside = {"looked": looked}
     model = {"memory": found, "values": values, "problem": problem, "kinds": list(MemoryKind), **beside}
     return page.show("edit.html", model, status)
 
 
 def _looked(page: Frame, found: Memory, values: Values) -> Response:
-    """What saving would change; nothing is saved."""
-    try:
-        labels = gate.differences(found, _proposal(page, found, values))
-    except ValueError as refused:
-        return _shown(page, found, values, str(refused), 400)
-    return _shown(page, found, values, looked=True, labels=labels)
+    """What saving would change, by doing so and taking it back; nothing is saved."""
+    rejected_ms = queue.rejected_ms(page.db, found, values["value"])
+    done = _done(page, found, values, home_of(found), rehearse=True)
+    if isinstance(done, Response):
+        return done
+    looked = {
+        "value": done.memory.value,
+        "labels": gate.between(found, done.memory),
+        "rejected_ms": rejected_ms,
+        "also": done.reason,
+        "same": done.memory.version_id == found.version_id,
+    }
+    return _shown(page, found, values, looked=looked)
 
 
 def _number(given: str) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
 
+import pytest
 from starlette.testclient import TestClient
 
 from recorder.store.db import Connection
 from recorder.store.tokens import Rights
 from tests.web.api.test_api_memory import at, put
-from tests.web.asking import minted
+from tests.web.asking import form_token, minted
 
 
 def card(page: str, name: str) -> dict[str, str]:
@@ -144,3 +146,63 @@ def test_who_decides_under_a_filter_and_on_a_later_page_goes_on_there(home: Test
         assert "kind=candidates" in done.headers["location"] and "skip=30" in done.headers["location"]
     last = person.get(done.headers["location"]).text
     assert last.count("data-card") == 30 and "30 waiting" in last
+
+
+def test_a_finding_is_decided_at_the_version_and_of_both_sides_that_were_looked_at(
+    home: TestClient, person: TestClient
+) -> None:
+    put(person, "k", "The boat is red")
+    home.patch(at("k"), json={"value": "The boat is green"})
+    (finding,) = waiting(person, "conflict")
+    decision = {"id": finding["id"], "verb": "keep_old", "reason": "yes"}
+    old, new = finding["old"], finding["new"]
+    assert isinstance(old, dict) and isinstance(new, dict)
+    for wrong in ({"expected_version": 99}, {"expected_digest": "x"}, {"expected_new_digest": old["digest"]}):
+        assert person.post("/api/review", json={**decision, **wrong}).status_code == 409, wrong
+    right = {"expected_version": 1, "expected_digest": old["digest"], "expected_new_digest": new["digest"]}
+    assert person.post("/api/review", json={**decision, **right}).status_code == 200
+
+
+LOOKS = [
+    {"value": "The gate is open"},
+    {"value": "The GATE is shut", "valid_from": "", "valid_to": ""},
+    {"value": "The gate is shut", "valid_to": "", "tags": "x, y"},
+    {"value": "The gate is open", "valid_from": "2024", "importance": "0.2"},
+]
+
+
+@pytest.mark.parametrize("change", LOOKS, ids=str)
+def test_what_a_look_shows_is_what_saving_makes(person: TestClient, change: dict[str, str]) -> None:
+    number = put(person, "k", "The gate is shut", valid_from="2020", valid_to="2030", tags=["x"])["id"]
+    page = f"/memories/{number}/edit"
+    before = person.get(at("k")).json()
+    form = {"value": before["value"], "kind": "semantic", "tags": "x", "importance": "0.5", "expires": ""}
+    form |= {"valid_from": "2020", "valid_to": "2030", "version": "1", "form_token": form_token(person), **change}
+    looked = person.post(page, data={**form, "look": "yes"})
+    assert looked.status_code == 200 and person.get(at("k")).json()["version"] == 1
+    shown = html.unescape(looked.text.partition("What it would change")[2].partition("<form")[0])
+    assert person.post(page, data=form).status_code == 303
+    after = person.get(at("k")).json()
+    assert ("until: 2030" in shown) == (after["valid_to_ms"] != before["valid_to_ms"]), shown
+    assert ("holds from: 2020" in shown) == (after["valid_from_ms"] != before["valid_from_ms"]), shown
+    assert ("tags: x" in shown) == (after["tags"] != before["tags"]), shown
+    assert ("The words stay" in shown) == (after["value"] == before["value"]), shown
+
+
+def test_a_look_says_what_saving_would_refuse_and_changes_nothing(person: TestClient) -> None:
+    number = put(person, "k", "The gate is shut")["id"]
+    page = f"/memories/{number}/edit"
+    form = {"value": "The gate is shut", "kind": "semantic", "tags": "", "importance": "0.5", "version": "1"}
+    form |= {"form_token": form_token(person), "look": "yes"}
+    assert "Nothing: it is so already." in person.post(page, data=form).text
+    for wrong, status in (
+        ({"value": " "}, 400),
+        ({"value": "z" * 9_000}, 400),
+        ({"valid_from": "2025", "valid_to": "2020"}, 400),
+        ({"version": "7", "value": "The gate is open"}, 409),
+    ):
+        assert person.post(page, data={**form, **wrong}).status_code == status, wrong
+    person.post(at("k") + "/reject", json={"reason": "no"})
+    version = person.get(at("k") + "/history").json()["items"][-1]["version"]
+    again = person.post(page, data={**form, "version": str(version)})
+    assert "to save them lifts that" in again.text and person.get(at("k")).json()["trust"] == "rejected"

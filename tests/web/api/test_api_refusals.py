@@ -218,6 +218,29 @@ def test_what_is_read_only_changes_nothing_through_any_address(
         assert client.get("/api/memory", headers=bearer(config)).status_code == 200
 
 
+def test_what_is_read_only_keeps_no_note_of_who_reads_through_any_door(
+    config: Config, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TestClient(make_app(config, lambda: T0), base_url=BASE, headers=bearer(config)) as client:
+        new = {"namespace": "user", "key": "k", "value": "I drink tea"}
+        name = f"m{client.post('/api/memory', json=new).json()['memory']['id']}"
+        for at in ("/api/memory/user/k", f"/api/hits?id={name}"):
+            assert client.get(at).status_code == 200
+    noted = list(db.execute("select how, who from memory_refs"))
+    assert len(noted) == 2
+    monkeypatch.setenv("RECORDER_READONLY", "1")
+    changes = next(iter(db.execute("pragma data_version")))
+    with TestClient(make_app(config, lambda: T0), base_url=BASE, headers=bearer(config)) as client:
+        for at in ("/api/memory/user/k", f"/api/hits?id={name}", f"/api/hits/{name}/why", "/api/search?q=tea"):
+            assert client.get(at).status_code == 200
+        for tool, given in (("memory_get", {"ids": [name]}), ("memory_search", {"query": "tea"})):
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": given}}
+            said = client.post("/mcp", json=call, headers={"Accept": "application/json, text/event-stream"})
+            assert said.status_code == 200 and "I drink tea" in said.text, said.text
+    assert next(iter(db.execute("pragma data_version"))) == changes
+    assert list(db.execute("select how, who from memory_refs")) == noted
+
+
 def test_a_token_that_may_read_changes_nothing_through_any_address(
     client: TestClient, closed: list[tuple[str, str]], db: Connection, ours: str
 ) -> None:
