@@ -11,7 +11,8 @@ _LEAD = re.compile(
     r"^(?:please )?(?:remember(?: that\b|:| -| –| —|,)?|(?:note(?: that)?|reminder|fyi|nb)(?: ?:|,| -)"
     r"|(?:important|attention|warning|caution|info|tip|fact|rule|correction|update) ?:) +"
 )
-_MARK = re.compile(r"^(?:[-*+>•]|#{1,6}|\d{1,3}[.)]|\[[ x]\]) +")
+_MARK = re.compile(r"^(?:[-*+•]|>(?! *\d)|#{1,6}|\d{1,3}[.)]|\[x\]) +")
+_BOLD = re.compile(r"(?<!\w)\*\*(?=\S)([^*]+)(?<=\S)\*\*(?!\w)")
 _TAIL = re.compile(r"[\s.!?,;:]+$")
 _QUOTES = "\"'"
 _PAIRS = (
@@ -185,7 +186,7 @@ def _bare(text: str) -> str:
         seen = text.translate(_ASCII_UNSEEN)  # a tenth of the time
     else:
         seen = "".join(sign for sign in text if sign.isspace() or not _unseen(sign))
-    plain = " ".join(seen.replace("`", "").replace("**", "").split())
+    plain = " ".join(_BOLD.sub(r"\1", seen.replace("`", "")).split())
     while (less := _TAIL.sub("", _unwrapped(_LEAD.sub("", _MARK.sub("", plain))))) != plain and less:
         plain = less
     return plain

@@ -283,6 +283,10 @@ def test_what_says_nothing_around_a_rejected_value_does_not_make_it_another_one(
         ("use the trunk branch", "use the trunk branch (deprecated)"),
         ("the ports are 80, 443", "the ports are 80 443"),
         ("it is in src/app_main.py", "it is in src/app-main.py"),
+        ("[ ] write the migration docs", "[x] write the migration docs"),
+        ("80 percent coverage is wanted", "> 80 percent coverage is wanted"),
+        ("2**10 pages and 3**2 lines", "210 pages and 32 lines"),
+        ("set the glob to **/*.py", "set the glob to /*.py"),
         ("deploy when the status \u2260 green", "deploy when the status = green"),
     ],
 )
@@ -361,6 +365,22 @@ def test_a_namespace_tags_and_a_key_with_its_value_say_it_no_more_than_a_value_d
     said = given(project, **({"value": "it is so", "key": "some.key", "evidence": ()} | told))
     outcome = gate.tell(db, said, writer(project, Channel.AGENT, T0 + 30))
     assert outcome.reason.startswith("tombstone" if verb == "reject" else "forgotten"), outcome
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"key": "decision.redis-streams"}, {"tags": ("redis-streams",)}, {"key": "queue.redis", "value": "streams"}],
+)
+def test_a_name_that_was_rejected_as_a_value_may_stand_in_what_is_filed_under_it(
+    db: Connection, project: str, change: dict[str, str]
+) -> None:
+    gate.propose(db, given(project, "redis-streams", key="queue.backend"), writer(project))
+    gate.reject(db, f"project.{project}", "queue.backend", writer(project, now_ms=T0 + 20), reason="not so")
+    agent = writer(project, Channel.AGENT, T0 + 30)
+    about = given(project, **({"value": "We dropped it for another", "key": "why", "evidence": ()} | change))
+    assert gate.tell(db, about, agent).action == "created"
+    again = gate.tell(db, given(project, "redis-streams", key="other.backend", evidence=()), agent)
+    assert again.reason.startswith("tombstone")
 
 
 @pytest.mark.parametrize(

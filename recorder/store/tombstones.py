@@ -13,6 +13,8 @@ from recorder.store.db import Connection
 PURPOSE = "tombstone"
 TELLING = 12
 """Characters from which on a value is the same thing under any key; a shorter one (`8080`) only under its own."""
+STATED = 3
+"""Words from which on a key, a tag or a reason says what a value said; with fewer it is a name."""
 DELETED = "deleted"
 """The cause where a person did not say that it is false: nothing automatic says it again under another key."""
 
@@ -116,12 +118,17 @@ def said_across(db: Connection, scopes: Iterable[str], key: str, value: str) -> 
     """Whether the end of a key and the value behind it say one of the rejected values together."""
     words = worded(key).split()
     ends = [" ".join([*words[at:], worded(value)]) for at in range(len(words))]
-    return _rejected_words(db, scopes, [end for end in ends if len(end) >= TELLING])
+    return _rejected_words(db, scopes, [end for end in ends if _tells(end)])
 
 
 def said_in(db: Connection, scopes: Iterable[str], text: str) -> bool:
     """Whether a text says one of the rejected values of the scopes: a key, a tag, a reason."""
-    return _rejected_words(db, scopes, runs(text, TELLING))
+    return _rejected_words(db, scopes, [one for one in runs(text, TELLING) if _tells(one)])
+
+
+def _tells(words: str) -> bool:
+    """Whether words say something where nothing is stated: a bare name does not."""
+    return len(words) >= TELLING and words.count(" ") + 1 >= STATED
 
 
 def _rejected_words(db: Connection, scopes: Iterable[str], texts: list[str]) -> bool:
