@@ -212,7 +212,8 @@ def _alone(template: str, model: Mapping[str, Any], status: int) -> Response:
     page = _rendered(template, {"style": Markup(ALONE_CSS), **model}, status)
     named = b64encode(sha256(ALONE_CSS.encode()).digest()).decode()
     page.headers["content-security-policy"] = (
-        f"default-src 'none'; style-src 'sha256-{named}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; img-src data:; style-src 'sha256-{named}'; form-action 'none'; base-uri 'none';"
+        " frame-ancestors 'none'"
     )
     return page
 

@@ -12,12 +12,35 @@ function tell(why) {
   stale.hidden = !why;
 }
 
-// What has the focus keeps it: the same link in the new part takes it over.
+// Only what differs is replaced: what is unchanged keeps the focus and how far it was scrolled.
+function patch(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  const [mine, theirs] = [[...old.childNodes], [...fresh.childNodes]];
+  if (mine.length && mine.length === theirs.length && old.cloneNode().isEqualNode(fresh.cloneNode())) {
+    mine.forEach((node, n) => patch(node, theirs[n]));
+  } else if (old === part) {
+    part.replaceChildren(...theirs);
+  } else {
+    old.replaceWith(fresh);
+  }
+}
+
+// A link that went takes its focus along to the same one in the new part. What is marked, to be copied, stays.
 function put(nodes) {
+  const fresh = part.cloneNode();
+  fresh.append(...nodes);
+  const marked = getSelection();
+  if (!marked.isCollapsed && part.contains(marked.anchorNode)) {
+    tell(fresh.isEqualNode(part) ? "" : "some of it is marked. It goes on when nothing is.");
+    return;
+  }
   const held = part.contains(document.activeElement) ? document.activeElement : null;
   const address = held?.getAttribute("href");
-  part.replaceChildren(...nodes);
-  if (held) (address && part.querySelector(`a[href="${CSS.escape(address)}"]`))?.focus({ preventScroll: true });
+  patch(part, fresh);
+  if (held && !part.contains(held)) {
+    (address && part.querySelector(`a[href="${CSS.escape(address)}"]`))?.focus({ preventScroll: true });
+  }
+  tell("");
 }
 
 async function refresh() {
@@ -27,7 +50,6 @@ async function refresh() {
     const answer = await fetch(part.dataset.live, { headers: { accept: "text/html" } });
     if (answer.ok) {
       put(new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
-      tell("");
     } else {
       tell(answer.status === 401 ? "you are not in any more. The link that recorder up prints lets you in." : "the service could not answer just now.");
     }

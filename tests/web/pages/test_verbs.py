@@ -199,6 +199,32 @@ def test_live_goes_on_while_something_in_it_has_the_focus(home: House) -> None:
     assert page.evaluate("document.activeElement.getAttribute('href')") == address
 
 
+def test_live_keeps_what_is_marked_and_where_one_is_while_it_goes_on(home: House) -> None:
+    page = home.page
+    page.goto("/")
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#live h2'))")
+    db = home.db()
+    add_event(db, home.scope, "Water the lemon tree", at_ms=house.NOW_MS)
+    page.get_by_text("This is not live: some of it is marked").wait_for()
+    assert page.evaluate("getSelection().toString()") == "Captured last"
+    assert page.get_by_text("Water the lemon tree").count() == 0
+    page.evaluate("getSelection().removeAllRanges()")
+    page.get_by_text("Water the lemon tree").wait_for()
+    assert not page.locator("#stale").is_visible()
+    page.get_by_role("region", name="Jobs that wait").focus()
+    add_event(db, home.scope, "Water the orange tree", at_ms=house.NOW_MS)
+    page.get_by_text("Water the orange tree").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Jobs that wait"
+    db.close()
+
+
+def test_the_page_that_says_what_is_amiss_breaks_no_rule_of_its_own(home: House) -> None:
+    home.page.goto("/nothing/here")
+    home.page.locator("h1").wait_for()
+    assert not [said for said in home.complaints if "Content Security Policy" in said]
+    home.complaints.clear()
+
+
 def test_a_wish_for_other_labels_is_granted_in_the_review(home: House) -> None:
     db = home.db()
     at = home.at("command.test")
