@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recorder.gate.address import home_scope
 from recorder.gate.decide import as_proposal
@@ -70,9 +70,8 @@ def _again(db: Connection, memory: Memory, found: Left, writer: Writer, why: str
     channel = memories.channel_of(db, old.version_id)
     # That it ended when the other one began is believed no more.
     memories.retire_all(db, memory.id, old.value, writer.now_ms)
-    version_id = memories.add_version(
-        db, memory.id, as_proposal(old), trust=found.trust, channel=channel, now_ms=writer.now_ms
-    )
+    again = replace(as_proposal(old), occurred_ms=memories.occurred_ms(db, old.version_id))
+    version_id = memories.add_version(db, memory.id, again, trust=found.trust, channel=channel, now_ms=writer.now_ms)
     memories.add_evidence(db, version_id, [(event.id, quote, event.session_id) for event, quote in found.cited])
     now = memories.get(db, [memory.id])[0]
     note(db, writer, now, found.action, why)

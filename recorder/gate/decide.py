@@ -399,7 +399,8 @@ def renewed(
     *,
     channel: Channel | None = None,
 ) -> Outcome:
-    """The same words with another trust: a new version with the old evidence, so that the past stays what it was.
+    """The same words with another trust: a new version with the old evidence, so that the past stays what it was. When
+    they were said stays too.
 
     `channel`: who it is taken to have been said by; where none is given the writer who verifies it, else who said it.
     """
@@ -407,9 +408,8 @@ def renewed(
     # Who said it stays who said it; that a person approved or disputed it stands in the history.
     if channel is None:
         channel = writer.channel if trust is Trust.VERIFIED else memories.channel_of(db, current.version_id)
-    version_id = memories.add_version(
-        db, current.id, as_proposal(current), trust=trust, channel=channel, now_ms=writer.now_ms
-    )
+    again = replace(as_proposal(current), occurred_ms=memories.occurred_ms(db, current.version_id))
+    version_id = memories.add_version(db, current.id, again, trust=trust, channel=channel, now_ms=writer.now_ms)
     memories.add_evidence(db, version_id, kept)
     if current.state is not State.ACTIVE:
         by = memories.deleted_by(db, current.id)

@@ -14,7 +14,7 @@ from recorder.gate.hiding import hidden, suppress_same
 from recorder.gate.standing import allows
 from recorder.gate.verbs import let_go, rejected
 from recorder.gate.writer import Outcome, Writer, cleaned, note, only_a_person
-from recorder.models import Evidence, Memory, MemoryKind, Origin, Proposal, State, Trust
+from recorder.models import Evidence, Memory, MemoryKind, Origin, Precision, Proposal, State, Trust
 from recorder.store import events, findings, memories
 from recorder.store.db import Connection, attempt, transaction
 
@@ -127,7 +127,7 @@ def _proposal(
     value: str,
 ) -> Settled:
     """What stands under a key, and what was proposed in its place."""
-    proposed = _proposed(finding["proposal"], current, writer)
+    proposed = _proposed(finding["proposal"], current, int(finding["created_ms"]))
     same = canonical(proposed.value) == canonical(current.value)
     _close_alike(db, current, proposed.value, disposition, writer)
     if disposition == "keep_old":
@@ -136,6 +136,8 @@ def _proposal(
         kept = conflicts.release(db, current, writer, why)
         return Settled(Outcome("kept", kept), _there(db, kept), () if same else (proposed.value,))
     if disposition == "keep_new":
+        if not same:  # said then, and it holds from now on
+            proposed = replace(proposed, valid_from_ms=writer.now_ms, valid_from_precision=Precision.MS)
         outcome = _written(db, proposed, writer)
         return Settled(outcome, _there(db, current), () if same else (current.value,))
     if disposition == "keep_both":
@@ -238,8 +240,8 @@ def _written(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
         return decide(db, clean, writer)
 
 
-def _proposed(given: Mapping[str, Any], current: Memory, writer: Writer) -> Proposal:
-    """The losing proposal, as a person takes it over now."""
+def _proposed(given: Mapping[str, Any], current: Memory, found_ms: int) -> Proposal:
+    """The losing proposal, as a person takes it over: said when it was."""
     return Proposal(
         namespace=current.namespace,
         key=current.key,
@@ -251,7 +253,7 @@ def _proposed(given: Mapping[str, Any], current: Memory, writer: Writer) -> Prop
         tags=tuple(map(str, given.get("tags", ()))),
         importance=float(given.get("importance", 0.5)),
         confidence=float(given.get("confidence", 0.5)),
-        occurred_ms=writer.now_ms,
+        occurred_ms=found_ms if given.get("occurred_ms") is None else int(given["occurred_ms"]),
         expires_ms=given.get("expires_ms"),
         explicit=True,
     )

@@ -21,7 +21,7 @@ from recorder.gate.hiding import (
 )
 from recorder.gate.standing import allows, may_show_again, outranks
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
-from recorder.models import Memory, State, Trust
+from recorder.models import Memory, Precision, State, Trust
 from recorder.store import findings, memories, projects, statements, tombstones
 from recorder.store.db import Connection, transaction
 
@@ -267,10 +267,14 @@ def revert(
         lifted = tombstones.matching(db, (home_scope(current),), current.key, old.value)
         for one in lifted:
             tombstones.lift(db, one.id, writer.actor, writer.now_ms)
-        proposal = replace(as_proposal(old), occurred_ms=writer.now_ms)
+        proposal = replace(as_proposal(old), occurred_ms=memories.occurred_ms(db, old.version_id))
         if canonical(old.value) != canonical(current.value):  # other words hold from now on
             proposal = replace(
-                proposal, valid_from_ms=None, valid_from_precision=None, valid_to_ms=None, valid_to_precision=None
+                proposal,
+                valid_from_ms=writer.now_ms,
+                valid_from_precision=Precision.MS,
+                valid_to_ms=None,
+                valid_to_precision=None,
             )
         kept = [(e.id, quote, e.session_id) for e, quote in memories.evidence(db, old.version_id)]
         why = cleaned(writer, reason) or f"version {version} again"
