@@ -24,6 +24,7 @@ from recorder.errors import Conflict, GateRefused, NotFound, RecorderError
 from recorder.models import Channel, Hit, Memory, MemoryKind, Order, Origin, Proposal, Recall, Scope, Trust
 from recorder.recall import fence, filters, neighbours, rank, reading
 from recorder.recall import scope as scopes
+from recorder.recall import told as shown
 from recorder.store import db as store
 from recorder.store import hits, memories, search, validity
 from recorder.store.only import EVERYTHING, Only
@@ -274,7 +275,8 @@ class Tools:
             memory = _memory_of(call, id)
             hit = hits.of_memories(call.db, call.scope, [memory.id], now_ms=call.now_ms)[memory.id]
             _note(call, [hit], "read")
-            parts = [fence.full(replace(hit, evidence=())), f"source: {fence.line(memory.source)}"]
+            source = shown.memory(call.db, memory, call.scope).source
+            parts = [fence.full(replace(hit, evidence=())), f"source: {fence.line(source)}"]
             parts += [_cited(call, one) for one in hit.evidence]
             parts += [_revision(one) for one in memories.history(call.db, memory.id)]
             return fence.fence_parts(parts, call.config.recall.max_tokens)

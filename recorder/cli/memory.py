@@ -45,7 +45,7 @@ from recorder.models import (
     StoredEvent,
     Trust,
 )
-from recorder.recall import fence, reading
+from recorder.recall import fence, reading, told
 from recorder.recall import scope as scopes
 from recorder.store import audit, findings, memories, policy, validity
 from recorder.store.db import transaction
@@ -165,7 +165,7 @@ def _tell(here: Desk, scope: Scope, outcome: gate.Outcome, as_json: bool) -> Non
     if memory is not None and not memories.visible(here.db, memory, scope):
         memory = None  # under the person's namespace something may stand that another project proposed
     if as_json:
-        stands = asdict(memory) if memory else None
+        stands = asdict(told.memory(here.db, memory, scope)) if memory else None
         print_json({"action": outcome.action, "reason": outcome.reason, "memory": stands})
     else:
         where = f" {memory.namespace}/{memory.key} ({memory.trust}, version {memory.version})" if memory else ""
@@ -194,7 +194,7 @@ def standing(
         memory = memories.believed(here.db, memory.id, as_of_ms=as_of_ms)
         if memory is None:
             raise NotFound(f"there was no memory {where}/{key} here then")
-    return scope, memory
+    return scope, told.memory(here.db, memory, scope)
 
 
 @app.command()
@@ -258,11 +258,12 @@ def list_memories(
     if undecided:
         only_a_person("sees what belongs to no project")
     with desk() as here:
+        scope = here.scope(project)
         found = memories.listing(
-            *(here.db, here.scope(project)), trust=trust, kind=kind, deleted=deleted, undecided=undecided, limit=limit
+            *(here.db, scope), trust=trust, kind=kind, deleted=deleted, undecided=undecided, limit=limit
         )
         if as_json:
-            print_json([asdict(memory) for memory in found])
+            print_json([asdict(memory) for memory in told.memories(here.db, found, scope)])
             return
         rows = [(m.namespace, m.key, fence.cut(fence.line(m.value), 100), m.trust, when(m.recorded_ms)) for m in found]
         print_table("", ("namespace", "key", "value", "trust", "recorded"), rows)
@@ -280,8 +281,9 @@ def history(
     """Show every revision of a memory: what, who, why, when."""
     until_ms = moment("--as-of", as_of)
     with desk() as here:
-        _, memory = standing(here, namespace, key, project)
-        lines = [one for one in memories.history(here.db, memory.id) if until_ms is None or one["at_ms"] <= until_ms]
+        scope, memory = standing(here, namespace, key, project)
+        revisions = told.lines(here.db, memories.history(here.db, memory.id), scope)
+        lines = [one for one in revisions if until_ms is None or one["at_ms"] <= until_ms]
         if diff:
             before = [None, *(line["value"] for line in lines)]
             lines = [line | {"diff": _difference(old, line["value"])} for old, line in zip(before, lines, strict=False)]
@@ -313,8 +315,8 @@ def history(
 
 def _difference(old: str | None, new: str | None) -> list[str]:
     """Lines taken out (`-`) and put in (`+`); none where nothing changed."""
-    told = difflib.unified_diff((old or "").splitlines(), (new or "").splitlines(), lineterm="", n=0)
-    return [line for line in told if not line.startswith(("---", "+++", "@@"))]
+    found = difflib.unified_diff((old or "").splitlines(), (new or "").splitlines(), lineterm="", n=0)
+    return [line for line in found if not line.startswith(("---", "+++", "@@"))]
 
 
 @app.command()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from recorder.models import Scope
 from recorder.store.db import Connection
 
 
@@ -132,6 +133,26 @@ def closed(db: Connection, session_ids: Collection[str]) -> set[str]:
     rows = db.execute(
         "select s.id from json_each(?) j join sessions s on s.id = j.value where s.closed_ms is not null",
         (json.dumps(list(session_ids)),),
+    )
+    return {row[0] for row in rows}
+
+
+def elsewhere(db: Connection, session_ids: Collection[str], scope: Scope) -> set[str]:
+    """Those of the sessions that are of another project than the scope's."""
+    rows = db.execute(
+        "select s.id from json_each(?1) j join sessions s on s.id = j.value"
+        " where s.project_id is not null and s.project_id is not ?2",
+        (json.dumps(list(session_ids)), scope.project_id),
+    )
+    return {row[0] for row in rows}
+
+
+def events_elsewhere(db: Connection, event_ids: Collection[int], scope: Scope) -> set[int]:
+    """Those of the events that are of another project than the scope's."""
+    rows = db.execute(
+        "select e.id from json_each(?1) j join events e on e.id = j.value"
+        " where e.project_id is not null and e.project_id is not ?2",
+        (json.dumps(list(event_ids)), scope.project_id),
     )
     return {row[0] for row in rows}
 

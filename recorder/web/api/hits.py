@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from recorder.errors import NotFound
-from recorder.recall import fence, reading
+from recorder.recall import fence, reading, told
 from recorder.store import memories
 from recorder.web.api.desk import Asked, Desk, note_read
 from recorder.web.api.memory import evidence_of
@@ -70,7 +70,7 @@ def _why_memory(here: Desk, id: str) -> dict[str, Any]:
     if not found or found[0].type != "memory":
         raise _absent(id)
     (memory,) = memories.get(here.db, [int(found[0].id[1:])])
-    return {"memory": asdict(memory), "evidence": evidence_of(here, memory)}
+    return {"memory": asdict(told.memory(here.db, memory, here.scope)), "evidence": evidence_of(here, memory)}
 
 
 def _absent(id: str) -> NotFound:

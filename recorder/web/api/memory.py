@@ -15,6 +15,7 @@ from recorder.gate.queue import digest
 from recorder.models import Memory, MemoryKind, Origin, Precision, Proposal, Scope, Trust
 from recorder.recall import neighbours
 from recorder.recall import scope as scopes
+from recorder.recall import told as telling
 from recorder.store import journal, memories, policy
 from recorder.web import errors
 from recorder.web.api import paging
@@ -73,7 +74,8 @@ def list_memories(
             before=paging.numbered(cursor),
             limit=limit,
         )
-    return MemoryPage(items=found, next=paging.after(found, limit, lambda one: (one.recorded_ms, one.id)))
+        items = telling.memories(here.db, found, here.scope)
+    return MemoryPage(items=items, next=paging.after(found, limit, lambda one: (one.recorded_ms, one.id)))
 
 
 @routes.post("", status_code=201, responses={201: {"model": Told}, **BECOMES})
@@ -98,7 +100,8 @@ def count_memories(asked: Asked) -> dict[str, Any]:
 def history(asked: Asked, namespace: Namespace, key: Key) -> Rows:
     """Every revision of a memory, oldest first: what, who, why, when."""
     with asked.desk(namespace, key) as here:
-        return Rows(items=memories.history(here.db, standing(here, namespace, key).id))
+        said = memories.history(here.db, standing(here, namespace, key).id)
+        return Rows(items=telling.lines(here.db, said, here.scope))
 
 
 @routes.get(ONE + "/refs", response_model=None, responses=says(Used))
@@ -108,9 +111,10 @@ def refs(asked: Asked, namespace: Namespace, key: Key) -> dict[str, Any]:
         memory = standing(here, namespace, key)
         wrote = [
             {"at_ms": line["at_ms"], "how": line["action"], "who": f"{line['channel']}: {line['actor']}"}
-            for line in memories.history(here.db, memory.id)
+            for line in telling.lines(here.db, memories.history(here.db, memory.id), here.scope)
         ]
-        return {"wrote": wrote, "read": memories.refs(here.db, memory.id)}
+        read = telling.lines(here.db, memories.refs(here.db, memory.id), here.scope)
+        return {"wrote": wrote, "read": read}
 
 
 @routes.get(ONE + "/neighbors", response_model=None, responses=says(Near))
@@ -132,7 +136,8 @@ def why(
     alone."""
     with asked.desk(namespace, key) as here:
         memory = standing(here, namespace, key, as_of)
-        return {"memory": asdict(memory), "evidence": evidence_of(here, memory)}
+        shown = telling.memory(here.db, memory, here.scope)
+        return {"memory": asdict(shown), "evidence": evidence_of(here, memory)}
 
 
 def evidence_of(here: Desk, memory: Memory) -> list[dict[str, Any]]:
@@ -187,8 +192,9 @@ def read_memory(
     with asked.desk(namespace, key) as here:
         memory = standing(here, namespace, key, as_of)
         note_read(asked, here, [memory.id])
+        shown = telling.memory(here.db, memory, here.scope)
     response.headers.update(_named(memory))
-    return memory
+    return shown
 
 
 @routes.patch(ONE, responses=BECOMES)
@@ -358,7 +364,8 @@ def attempted(here: Desk, namespace: str, key: str, do: Callable[[], gate.Outcom
 def conflicted(here: Desk, namespace: str, key: str, error: Conflict) -> Response:
     """409, and what stands there."""
     current = _seen(here, namespace, key)
-    shown = {"current": Told(action="", memory=current).model_dump(mode="json")["memory"]} if current else {}
+    seen = telling.memory(here.db, current, here.scope) if current else None
+    shown = {"current": Told(action="", memory=seen).model_dump(mode="json")["memory"]} if seen else {}
     return errors.answer(409, "conflict", str(error), also=shown)
 
 
@@ -373,7 +380,8 @@ def told(here: Desk, outcome: gate.Outcome) -> Response:
     memory = outcome.memory
     if memory is not None and not memories.visible(here.db, memory, here.scope):
         memory = None  # under the person's namespace something may stand that another project proposed
-    answer = Told(action=outcome.action, reason=outcome.reason, memory=memory, also=outcome.also)
+    shown = telling.memory(here.db, memory, here.scope) if memory is not None else None
+    answer = Told(action=outcome.action, reason=outcome.reason, memory=shown, also=outcome.also)
     response = JSONResponse(answer.model_dump(mode="json"), status_code=BECAME.get(outcome.action, 200))
     if memory is not None:
         response.headers.update(_named(memory))
