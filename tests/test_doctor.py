@@ -16,7 +16,7 @@ from recorder import doctor
 from recorder.capture import spool
 from recorder.config import Config
 from recorder.models import Source
-from recorder.store import health, jobs
+from recorder.store import charts, health, jobs
 from recorder.store.db import Connection, transaction
 from tests.hooks.running import FORMS, environ, run
 from tests.makers import T0, bash, event_of, hook_input, project_folder, prompt, stop, take
@@ -148,6 +148,15 @@ def test_jobs_or_inputs_that_wait_too_long_make_the_queue_stuck(db: Connection, 
     with transaction(db):
         jobs.ask(db, "distil", "s\np", due_ms=T0, now_ms=T0)
     assert (doctor.stuck(db, config, T0 + minutes * MINUTE_MS) is not None) is (minutes > 15)
+
+
+def test_a_turn_of_the_past_waits_since_it_was_asked_for(db: Connection, config: Config) -> None:
+    with transaction(db):
+        jobs.ask(db, "distil", "s\np", due_ms=T0 - 400 * 24 * 60 * MINUTE_MS, now_ms=T0)
+    assert doctor.stuck(db, config, T0 + 14 * MINUTE_MS) is None
+    assert doctor.stuck(db, config, T0 + 16 * MINUTE_MS) is not None
+    (waiting,) = charts.queue(db)
+    assert waiting["due_ms"] == T0
 
 
 def test_a_job_that_was_done_long_ago_and_fails_now_is_not_yet_stuck(db: Connection, config: Config) -> None:

@@ -17,6 +17,7 @@ from tests.makers import T0, bash, event_of, take
 from tests.memory_samples import add_event, add_memory
 from tests.web.pages import house
 from tests.web.pages.conftest import SHOTS, House
+from worker.desk import Desk
 
 PAGES = {
     "live": "/",
@@ -309,6 +310,19 @@ def test_live_dates_what_is_of_another_day_and_names_sessions_by_their_words(hom
     page.goto("/timeline")
     line = page.locator(".feed li", has_text="Water the old tree")
     assert line.locator("time").inner_text().startswith(f"{day} ")
+
+
+def test_settings_say_of_vectors_what_the_worker_says_of_its_model(home: House) -> None:
+    page = home.page
+    row = page.locator("tr").filter(has=page.get_by_role("rowheader", name="Vectors"))
+    page.goto("/settings")
+    assert row.locator(".badge").inner_text() == "on"
+    desk = Desk(home.config.home, {"status": lambda asked: {"model": "unavailable: onnxruntime is not installed"}})
+    desk.open()
+    page.goto("/settings")
+    desk.close()
+    assert row.locator(".badge").inner_text() == "off"
+    assert "switched on, but unavailable: onnxruntime is not installed" in row.inner_text()
 
 
 def test_timeline_and_charts_say_the_same_of_days_without_a_session(home: House) -> None:
