@@ -14,7 +14,8 @@ from recorder.web import asking
 from recorder.web.api import paging
 from recorder.web.api.desk import Asked
 from recorder.web.asking import Surroundings
-from recorder.web.shapes import Health, Me, Rows
+from recorder.web.rows import Jobs
+from recorder.web.shapes import Health, Me, Rows, says
 
 routes = APIRouter(prefix="/api", tags=["health"])
 
@@ -61,7 +62,7 @@ def stats(asked: Asked) -> dict[str, Any]:
         }
 
 
-@routes.get("/jobs")
+@routes.get("/jobs", response_model=None, responses=says(Jobs))
 def list_jobs(
     asked: Asked,
     state: Literal["queued", "running", "done", "dead"] | None = None,

@@ -12,6 +12,8 @@ from recorder.recall import fence, reading, told
 from recorder.store import memories
 from recorder.web.api.desk import Asked, Desk, note_read
 from recorder.web.api.memory import evidence_of
+from recorder.web.rows import Around, Read, WhyEvent
+from recorder.web.shapes import Why, says
 
 routes = APIRouter(prefix="/api/hits", tags=["search"])
 AT_MOST = 20
@@ -20,7 +22,7 @@ AROUND = 50
 Id = Annotated[str, Path(max_length=20, description="m12 a memory, e34 an event.")]
 
 
-@routes.get("")
+@routes.get("", response_model=None, responses=says(Read))
 def read_hits(
     asked: Asked,
     id: Annotated[
@@ -37,7 +39,7 @@ def read_hits(
         return {"hits": [asdict(hit) for hit in found], "text": fence.fence(found, here.config.recall.max_tokens)}
 
 
-@routes.get("/{id}/timeline")
+@routes.get("/{id}/timeline", response_model=None, responses=says(Around))
 def read_timeline(
     asked: Asked,
     id: Id,
@@ -52,7 +54,7 @@ def read_timeline(
     return {"rows": [fence.row(hit) for hit in found], "hits": [asdict(hit) for hit in found]}
 
 
-@routes.get("/{id}/why")
+@routes.get("/{id}/why", response_model=None, responses={200: {"model": Why | WhyEvent}})
 def read_why(asked: Asked, id: Id) -> dict[str, Any]:
     """What a memory stands on; of an event who saw it, and the memories that stand on it."""
     with asked.desk() as here:

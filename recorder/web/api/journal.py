@@ -13,7 +13,8 @@ from recorder.recall import views
 from recorder.store import completeness, events, journal, projects, sessions
 from recorder.web.api import paging
 from recorder.web.api.desk import Asked, Call, Desk
-from recorder.web.shapes import Rows
+from recorder.web.rows import Events, Files, OneSession, Projects, Sessions
+from recorder.web.shapes import Rows, says
 
 routes = APIRouter(prefix="/api", tags=["journal"])
 SUMMED_EVENTS = 2_000
@@ -21,7 +22,7 @@ SUMMED_EVENTS = 2_000
 Session = Annotated[str | None, Query(max_length=200)]
 
 
-@routes.get("/projects")
+@routes.get("/projects", response_model=None, responses=says(Projects))
 def list_projects(asked: Asked) -> Rows:
     """Every project with its folders; for the token of one that one alone."""
     with asked.desk() as here:
@@ -29,7 +30,7 @@ def list_projects(asked: Asked) -> Rows:
     return Rows(items=[one for one in found if here.caller.everywhere or one["id"] == here.caller.project_id])
 
 
-@routes.get("/sessions")
+@routes.get("/sessions", response_model=None, responses=says(Sessions))
 def list_sessions(asked: Asked, limit: paging.Limit = 50, cursor: paging.Cursor = None) -> Rows:
     """Sessions of the project, the latest first; for a person of every project where none is named."""
     with asked.desk() as here:
@@ -40,7 +41,7 @@ def list_sessions(asked: Asked, limit: paging.Limit = 50, cursor: paging.Cursor 
     )
 
 
-@routes.get("/sessions/{id:path}")
+@routes.get("/sessions/{id:path}", response_model=None, responses=says(OneSession))
 def read_session(asked: Asked, id: str) -> dict[str, Any]:
     """One session: what it was about, in how far it was captured, and how many events are its. The events are a page of
     `/api/events?session=`."""
@@ -57,7 +58,7 @@ def read_session(asked: Asked, id: str) -> dict[str, Any]:
     }
 
 
-@routes.get("/events")
+@routes.get("/events", response_model=None, responses=says(Events))
 def list_events(
     asked: Asked,
     kind: EventKind | None = None,
@@ -69,13 +70,13 @@ def list_events(
     return _page(asked, journal.Wanted(kind=kind, session_id=session), limit, cursor)
 
 
-@routes.get("/prompts")
+@routes.get("/prompts", response_model=None, responses=says(Events))
 def list_prompts(asked: Asked, session: Session = None, limit: paging.Limit = 50, cursor: paging.Cursor = None) -> Rows:
     """What was asked, the latest first."""
     return _page(asked, journal.Wanted(kind=EventKind.PROMPT, session_id=session), limit, cursor)
 
 
-@routes.get("/tool-calls")
+@routes.get("/tool-calls", response_model=None, responses=says(Events))
 def list_tool_calls(
     asked: Asked,
     session: Session = None,
@@ -89,7 +90,7 @@ def list_tool_calls(
     return _page(asked, wanted, limit, cursor)
 
 
-@routes.get("/files")
+@routes.get("/files", response_model=None, responses=says(Files))
 def list_files(
     asked: Asked,
     under: Annotated[str, Query(max_length=1_000, description="How the path begins.")] = "",

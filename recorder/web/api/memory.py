@@ -21,6 +21,7 @@ from recorder.web import errors
 from recorder.web.api import paging
 from recorder.web.api.addresses import Key, Namespace
 from recorder.web.api.desk import Asked, Desk, absent, moment, note_read
+from recorder.web.rows import History
 from recorder.web.shapes import (
     Change,
     Counts,
@@ -96,7 +97,7 @@ def count_memories(asked: Asked) -> dict[str, Any]:
     return {"total": sum(row[3] for row in counted), "memories": rows}
 
 
-@routes.get(ONE + "/history")
+@routes.get(ONE + "/history", response_model=None, responses=says(History))
 def history(asked: Asked, namespace: Namespace, key: Key) -> Rows:
     """Every revision of a memory, oldest first: what, who, why, when."""
     with asked.desk(namespace, key) as here:

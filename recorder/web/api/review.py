@@ -15,12 +15,13 @@ from recorder.gate.queue import Item
 from recorder.web import errors
 from recorder.web.api import paging
 from recorder.web.api.desk import Asked
+from recorder.web.rows import Waiting
 from recorder.web.shapes import Decided, Decision, Rows, says
 
 routes = APIRouter(prefix="/api/review", tags=["review"])
 
 
-@routes.get("")
+@routes.get("", response_model=None, responses=says(Waiting))
 def list_waiting(asked: Asked, limit: paging.Limit = 100) -> Rows:
     """What waits in the project: findings first, then candidates, the oldest first; then what was refused lately and
     what is being forgotten. For a person of every project where none is named."""
