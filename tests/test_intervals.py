@@ -273,3 +273,35 @@ def test_a_program_takes_nothing_away_from_what_is_to_come_where_a_person_reject
     gate.reject(db, SPACE, KEY, by(NOW_MS + 20), reason="not so")
     propose(db, "gamma", (None, None), NOW_MS + 30, Channel.AGENT)
     assert (told(db), told(db, at=301)) == ({"gamma"}, {"beta"})
+
+
+def test_what_a_person_replaced_from_a_day_on_is_refused_everywhere_once_that_day_came(db: Connection) -> None:
+    say(db, "alpha", (None, None), NOW_MS)
+    say(db, "beta", (300, None), NOW_MS + 10)
+    assert say(db, "alpha", (None, None), NOW_MS + 20, Channel.AGENT, key="node").action == "created"
+    late = NOW_MS + 301 * DAY
+    again = say(db, "alpha", (None, None), late, Channel.AGENT, key="other")
+    assert again.reason.startswith("tombstone")
+    assert told(db, now_ms=late + 10) == {"beta"}
+    say(db, "alpha", (None, None), late + 20)
+    assert told(db, now_ms=late + 30) == {"alpha"}
+
+
+def test_what_comes_back_later_is_not_refused_when_other_words_begin(db: Connection) -> None:
+    say(db, "alpha", (None, None), NOW_MS)
+    say(db, "beta", (300, 400), NOW_MS + 10)
+    again = say(db, "alpha", (None, None), NOW_MS + 301 * DAY, Channel.AGENT, key="other")
+    assert again.action == "created"
+
+
+def test_what_is_deleted_is_refused_with_what_was_to_come_and_restored_with_it(db: Connection) -> None:
+    say(db, "alpha", (None, None), NOW_MS)
+    say(db, "beta", (300, None), NOW_MS + 10)
+    gate.delete(db, SPACE, KEY, by(NOW_MS + 20))
+    for value in ("alpha", "beta"):
+        assert say(db, value, (None, None), NOW_MS + 30, Channel.AGENT, key="other").reason.startswith("deleted"), value
+    late = NOW_MS + 301 * DAY
+    assert gate.restore(db, SPACE, KEY, by(late)).action == "restored"
+    for value in ("alpha", "beta"):
+        again = say(db, value, (None, None), late + 20, Channel.AGENT, key=f"other.{value}")
+        assert again.action == "created", value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -305,12 +305,20 @@ def history(
                 line["version"] or "",
                 line["trust"] or "",
                 line["value"] or "",
+                _held(line),
                 line["reason"] or line.get("labels") or "",
             )
             for line in lines
         ]
-        columns = ("when", "what", "who", "version", "trust", "value", "why")
+        columns = ("when", "what", "who", "version", "trust", "value", "holds", "why")
         print_table(f"{memory.namespace}/{memory.key}", columns, rows)
+
+
+def _held(line: Mapping[str, Any]) -> str:
+    """When what a line of the history says holds; empty where that is always."""
+    exact = [line[name] and Precision(line[name]) for name in ("valid_from_precision", "valid_to_precision")]
+    begun, ended = dates.shown(line["valid_from_ms"], exact[0]), dates.shown(line["valid_to_ms"], exact[1])
+    return " ".join(part for part in (f"from {begun}" if begun else "", f"until {ended}" if ended else "") if part)
 
 
 def _difference(old: str | None, new: str | None) -> list[str]:

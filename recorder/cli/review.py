@@ -42,12 +42,14 @@ def review(
     edit: Annotated[str | None, typer.Option("--edit", metavar="ID", help="Put --value in its place.")] = None,
     delete: Annotated[str | None, typer.Option("--delete", metavar="ID", help="Hide memory m12.")] = None,
     lift: Annotated[str | None, typer.Option("--lift", metavar="ID", help="Lift the rejection of memory m12.")] = None,
-    settle: Annotated[str | None, typer.Option("--settle", metavar="ID", help="Decide finding f3, with --as.")] = None,
+    settle: Annotated[
+        str | None, typer.Option("--settle", metavar="ID", help="Decide finding f3, with --as and --reason.")
+    ] = None,
     disposition: Annotated[
         str | None, typer.Option("--as", help="keep_old, keep_new, keep_both, remove_both, or manual with --value.")
     ] = None,
     value: Annotated[str, typer.Option("--value", help="What is right.")] = "",
-    reason: Annotated[str, typer.Option("--reason", help="Why; kept in the history.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why: needed for each of these, kept in the history.")] = "",
     expected_version: Annotated[
         int | None, typer.Option("--expected-version", help="Do it only if this version still stands.")
     ] = None,
@@ -64,7 +66,7 @@ def review(
     asked = {"approve": approve, "reject": reject, "edit": edit, "delete": delete, "lift": lift, "settle": settle}
     wanted = [(verb, name) for verb, name in asked.items() if name is not None]
     if len(wanted) > 1 or (settle is None) != (disposition is None):
-        raise typer.BadParameter("one decision at a time; --settle goes with --as")
+        raise typer.BadParameter("one decision at a time; --settle goes with --as and --reason")
     with desk() as here:
         scope = here.address_scope(project)
         if wanted:

@@ -12,11 +12,11 @@ from recorder.gate.labels import Labels, between, expiry_left, label
 from recorder.gate.links import link, unlink
 from recorder.gate.merged import merge
 from recorder.gate.reach import AT_ONCE_EVENTS, Plan, plan, plan_events, reached
-from recorder.gate.room import turn_due
 from recorder.gate.same import saying_the_same
 from recorder.gate.settle import DISPOSITIONS, Settled, settle
 from recorder.gate.told import differences
 from recorder.gate.tombs import against
+from recorder.gate.turning import turn_due
 from recorder.gate.verbs import approve, delete, give, lift, pin, reject, restore, revert, withdraw
 from recorder.gate.writer import CONFLICTS, Outcome, Redact, Writer, redact_here
 from recorder.store.erase import Forgotten

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from unicodedata import category
 
-from recorder.errors import Conflict, GateRefused, NotFound
+from recorder.errors import GateRefused
 from recorder.gate.writer import Writer
 from recorder.models import Channel, Memory, Proposal
-from recorder.store import memories, projects, validity
+from recorder.store import memories, projects
 from recorder.store.db import Connection
 
 LONGEST = 200
@@ -61,30 +61,6 @@ def is_key(key: str) -> bool:
     outer_spaces = key != key.strip() or not key
     unseen = any(category(one) in UNSEEN and one != JOINER for one in key)
     return not (outer_spaces or unseen or len(key) > LONGEST or key in (".", ".."))
-
-
-def standing_at(
-    db: Connection, namespace: str, key: str, writer: Writer, expected_version: int | None = None
-) -> Memory:
-    """The memory at the address if the writer may see it; the sync sees what it made.
-
-    Raises: NotFound, Conflict.
-    """
-    current = at(db, namespace, key, writer.now_ms)
-    of_sync = writer.channel is Channel.CLAUDE_AUTO and namespace.startswith("claude.")
-    if current is None or not (of_sync or memories.visible(db, current, writer.scope)):
-        raise NotFound(f"there is no memory {namespace}/{key} here")
-    if expected_version is not None and current.version != expected_version:
-        raise Conflict(f"{namespace}/{key} is at version {current.version} now, not {expected_version}: read it again")
-    return current
-
-
-def at(db: Connection, namespace: str, key: str, now_ms: int) -> Memory | None:
-    """The memory at the address, whoever may see it; what holds now stands from here on."""
-    found = memories.find(db, namespace, key)
-    if found is not None and validity.turn(db, found.id, now_ms):
-        return memories.find(db, namespace, key)
-    return found
 
 
 def apart(db: Connection, proposal: Proposal, writer: Writer) -> Proposal:

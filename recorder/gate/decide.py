@@ -9,7 +9,7 @@ from hashlib import sha256
 from recorder import dates
 from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused
-from recorder.gate import address, room, tombs
+from recorder.gate import address, room, tombs, turning
 from recorder.gate.hiding import release_same, taken_back
 from recorder.gate.intervals import of, overlaps
 from recorder.gate.standing import NEVER_A_PREFERENCE, SESSIONS_TO_VERIFY, STANDING
@@ -75,7 +75,7 @@ def tell(
 
 
 def _expect(db: Connection, proposal: Proposal, version: int | None, now_ms: int) -> None:
-    current = address.at(db, proposal.namespace, proposal.key, now_ms)
+    current = turning.at(db, proposal.namespace, proposal.key, now_ms)
     stands = current.version if current else 0
     if version is not None and stands != version:
         raise Conflict(f"{proposal.namespace}/{proposal.key} is at version {stands} now, not {version}: read it again")
@@ -90,6 +90,8 @@ def _judge(
     rehearse: bool = False,
 ) -> Outcome:
     with rehearsal(db) if rehearse else transaction(db):
+        if not writer.is_person:
+            turning.turn_all(db, writer.now_ms)  # what was replaced from a day on is refused since
         try:
             return verdict(db, clean, writer)
         except GateRefused as refused:
@@ -113,7 +115,7 @@ def decide(db: Connection, proposal: Proposal, writer: Writer) -> Outcome:
     trust = _trust(proposal, writer, cited)
     if trust is not Trust.VERIFIED:
         proposal = address.apart(db, proposal, writer)
-    current = address.at(db, proposal.namespace, proposal.key, writer.now_ms)
+    current = turning.at(db, proposal.namespace, proposal.key, writer.now_ms)
     same = current is not None and canonical(current.value) == canonical(proposal.value)
     free = current is not None and _withdrawn(db, current)
     if current is not None and current.deleted and not free and not writer.is_person and same:

@@ -12,7 +12,7 @@ from recorder.gate.same import saying_the_same
 from recorder.gate.standing import allows
 from recorder.gate.writer import Outcome, Writer, address_of, note
 from recorder.models import Channel, Memory, State, Trust
-from recorder.store import findings, memories
+from recorder.store import findings, memories, tombstones, validity
 from recorder.store.db import Connection
 
 NAMED = 10
@@ -93,6 +93,8 @@ def taken_back(db: Connection, at: Memory, writer: Writer, cause: str, why: str 
     """Refuse what a memory says from now on, because a person deleted it or put something else in its place; what is
     hidden with it and what still says so, in words."""
     tombs.lay(db, at, at.value, writer, cause, why, instead=instead)
+    for later in validity.coming(db, at.id, writer.now_ms) if cause == tombstones.DELETED else ():
+        tombs.lay(db, later, later.value, writer, cause, why)
     hid, spared = suppress_same(db, at, at.value, writer, why, spare=True)
     told = named("saying the same, hidden with it", hid), named("of yours say it still", spared)
     return "; ".join(part for part in told if part)

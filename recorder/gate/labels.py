@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from recorder.gate import room, tombs
-from recorder.gate.address import proposed_in, standing_at
+from recorder.gate.address import proposed_in
 from recorder.gate.decide import as_proposal, check_interval, check_origin
 from recorder.gate.standing import allows, outranks
 from recorder.gate.told import differences
+from recorder.gate.turning import standing_at
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note
 from recorder.models import Memory, MemoryKind, Precision, Proposal
 from recorder.store import findings, memories

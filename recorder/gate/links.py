@@ -6,8 +6,8 @@ import re
 
 from recorder.errors import GateRefused, NotFound
 from recorder.gate import tombs
-from recorder.gate.address import standing_at
 from recorder.gate.standing import STANDING
+from recorder.gate.turning import standing_at
 from recorder.gate.writer import Writer, address_of, audited
 from recorder.store import memories, relations
 from recorder.store.db import Connection, transaction

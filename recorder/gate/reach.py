@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from recorder.canonical import canonical, shape
 from recorder.errors import Conflict, NotFound
-from recorder.gate.address import standing_at
 from recorder.gate.drawn import drawn_from
+from recorder.gate.turning import standing_at
 from recorder.gate.writer import Writer, address_of, only_a_person
 from recorder.models import EventKind, Memory
 from recorder.recall import fence

@@ -8,7 +8,7 @@ from recorder.gate.intervals import Interval, left_of, of
 from recorder.gate.writer import Writer, note
 from recorder.models import Memory, Proposal
 from recorder.store import memories, validity
-from recorder.store.db import Connection, transaction
+from recorder.store.db import Connection
 
 CONTINUED = "continued"
 """What the history says of what goes on because what was said holds at another time."""
@@ -43,15 +43,6 @@ def make(db: Connection, current: Memory, said: Proposal, now_ms: int, *, keep: 
         expired = version.expires_ms is not None and version.expires_ms <= now_ms
         lasts = lasts or (stands and not expired and any(part.after(now_ms) for part in parts))
     return Room(tuple(left), lasts)
-
-
-def turn_due(db: Connection, now_ms: int) -> int:
-    """Let what holds by now stand, where it began since or what stood ended; of how many memories."""
-    turned = 0
-    for memory_id in validity.due(db, now_ms):
-        with transaction(db):
-            turned += validity.turn(db, memory_id, now_ms)
-    return turned
 
 
 def fill(db: Connection, room: Room, current: Memory, writer: Writer) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from recorder.canonical import canonical
 from recorder.errors import Conflict, GateRefused, NotFound
 from recorder.gate import tombs
-from recorder.gate.address import home_scope, proposed_in, standing_at
+from recorder.gate.address import home_scope, proposed_in
 from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, statement, supersede
 from recorder.gate.hiding import (
     hidden,
@@ -20,6 +20,7 @@ from recorder.gate.hiding import (
     taken_back,
 )
 from recorder.gate.standing import allows, may_show_again, outranks
+from recorder.gate.turning import standing_at
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
 from recorder.models import Memory, Precision, State, Trust
 from recorder.store import findings, memories, projects, statements, tombstones

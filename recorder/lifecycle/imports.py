@@ -65,7 +65,7 @@ class Room:
     project_of: dict[str, str] = field(default_factory=dict)
 
     def writer(self, entry: Entry) -> gate.Writer:
-        scope = Scope(entry.project or entry.home_project)
+        scope = Scope(entry.project or entry.home_project or None)
         return gate.Writer(Channel.IMPORT, self.actor, scope, self.now_ms, redact=self.redact)
 
 

@@ -178,14 +178,18 @@ def evidence(db: Connection, version_id: int) -> list[tuple[StoredEvent, str]]:
 
 
 def history(db: Connection, memory_id: int) -> list[dict[str, Any]]:
-    """Every revision, oldest first: version, value, trust, who, why, when."""
+    """Every revision, oldest first: version, value, trust, who, why, when; and when what it says holds."""
     rows = db.execute(
-        "select h.at_ms, h.action, h.channel, h.actor, h.reason, v.version, v.value, v.trust, h.content"
+        "select h.at_ms, h.action, h.channel, h.actor, h.reason, v.version, v.value, v.trust, v.valid_from_ms,"
+        " v.valid_from_precision, v.valid_to_ms, v.valid_to_precision, h.content"
         " from memory_history h left join memory_versions v on v.id = h.version_id where h.memory_id = ? order by h.id",
         (memory_id,),
     )
-    names = ("at_ms", "action", "channel", "actor", "reason", "version", "value", "trust")
-    return [dict(zip(names, row[:8], strict=True)) | json.loads(row[8] or "{}") for row in rows]
+    names = (
+        *("at_ms", "action", "channel", "actor", "reason", "version", "value", "trust"),
+        *("valid_from_ms", "valid_from_precision", "valid_to_ms", "valid_to_precision"),
+    )
+    return [dict(zip(names, row[:-1], strict=True)) | json.loads(row[-1] or "{}") for row in rows]
 
 
 def versions(db: Connection, memory_id: int) -> list[int]:
@@ -215,6 +219,15 @@ def channel_of(db: Connection, version_id: int) -> Channel:
     for (name,) in db.execute("select channel from memory_versions where id = ?", (version_id,)):
         return Channel(name)
     raise LookupError(version_id)
+
+
+def written_by(db: Connection, version_id: int) -> str:
+    """Who wrote a version; "person" where the history does not tell."""
+    for (actor,) in db.execute(
+        "select actor from memory_history where version_id = ? order by id limit 1", (version_id,)
+    ):
+        return str(actor)
+    return "person"
 
 
 def occurred_ms(db: Connection, version_id: int) -> int:

@@ -128,3 +128,9 @@ def test_who_wrote_and_who_read_is_a_persons_to_see(terminal: Terminal) -> None:
     found = terminal.ok("refs", *WHERE)
     assert [one["how"] for one in found["wrote"]] == ["created"]
     assert [(one["how"], one["who"]) for one in found["read"]] == [("read", "task:session-x")]
+
+
+def test_the_history_as_text_says_when_each_version_holds(terminal: Terminal) -> None:
+    terminal.ok("remember", *WHERE, FIRST, "--valid-from", "2024")
+    terminal.ok("remember", *WHERE, SECOND, "--valid-from", "2030-06")
+    assert {"from", "2024", "until", "2030-06"} <= set(terminal.run("history", *WHERE).out.split())

@@ -14,7 +14,7 @@ from recorder import gate
 from recorder.embed import windows
 from recorder.errors import FileRefused
 from recorder.lifecycle import export, shape
-from recorder.models import Channel, Project, Scope
+from recorder.models import Channel, Project, Scope, Trust
 from recorder.recall import rank
 from recorder.store import audit, denials, erase, events, memories, projects, vectors
 from recorder.store.db import connect, transaction
@@ -343,3 +343,20 @@ def test_what_was_imported_is_found_by_words_at_once_and_by_meaning_once_the_wor
         ]
     finally:
         model.close()
+
+
+def test_what_a_program_of_no_project_proposed_about_the_person_goes_into_another_home_as_no_projects(
+    tmp_path: Path,
+) -> None:
+    db = furnished(tmp_path / "one")
+    about = proposal("I prefer tabs over spaces here", "preference.tabs", "user")
+    gate.tell(db, about, agent(Scope(None)))
+    fresh = opened(tmp_path / "fresh")
+    imported(fresh, exported(db, tmp_path / "export.json"))
+    other = furnished(tmp_path / "other")
+    assert "user/preference.tabs" not in imported(other, exported(db, tmp_path / "export2.json")).reasons
+    for home in (fresh, other):
+        there = memories.find(home, "user", "preference.tabs")
+        assert there is not None and (there.home_project_id, there.trust) == ("", Trust.CANDIDATE)
+        assert not any(memories.visible(home, there, scope) for scope in (A, B))
+        assert {event.project_id for event, _ in memories.evidence(home, there.version_id)} == {None}
