@@ -320,6 +320,14 @@ def _tell(
     person = here.caller.is_person
     from_ms, from_precision = _date("valid_from", said.valid_from)
     to_ms, to_precision = _date("valid_to", said.valid_to)
+    expires_ms = _expiry(said.expires, here.now_ms) if said.expires else gate.expiry_left(there, here.now_ms)
+    begins_openly = said.valid_from is not None and (from_ms, from_precision) == (None, None)
+    ends_openly = said.valid_to is not None and (to_ms, to_precision) == (None, None)
+    openly = {
+        "valid_from": begins_openly,
+        "valid_to": ends_openly,
+        "expires": bool(said.expires) and expires_ms is None,
+    }
     proposal = Proposal(
         namespace=namespace,
         key=key,
@@ -333,8 +341,9 @@ def _tell(
         valid_to_ms=to_ms,
         valid_from_precision=from_precision,
         valid_to_precision=to_precision,
-        expires_ms=_expiry(said.expires, here.now_ms) if said.expires else gate.expiry_left(there, here.now_ms),
+        expires_ms=expires_ms,
         explicit=True,
+        opened=tuple(name for name, is_open in openly.items() if is_open),
     )
     return gate.tell(here.db, proposal, here.writer, expected_version=looked_at(here, namespace, key, said, if_match))
 

@@ -206,3 +206,16 @@ def test_a_look_says_what_saving_would_refuse_and_changes_nothing(person: TestCl
     version = person.get(at("k") + "/history").json()["items"][-1]["version"]
     again = person.post(page, data={**form, "version": str(version)})
     assert "to save them lifts that" in again.text and person.get(at("k")).json()["trust"] == "rejected"
+
+
+def test_a_date_is_opened_beside_the_same_words_by_a_person_too(person: TestClient) -> None:
+    put(person, "k", "The gate is shut", valid_from="2020", valid_to="2030")
+    answer = person.patch(at("k"), json={"value": "The gate is shut", "valid_to": "open"})
+    assert answer.status_code == 200, answer.text
+    now = person.get(at("k")).json()
+    assert now["valid_to_ms"] is None and now["valid_from_ms"] is not None
+    person.patch(at("k"), json={"value": "The gate is shut", "valid_from": "open", "expires": "30d"})
+    assert person.get(at("k")).json()["expires_ms"] is not None
+    person.patch(at("k"), json={"value": "The gate is shut", "expires": "never"})
+    now = person.get(at("k")).json()
+    assert now["valid_from_ms"] is None and now["expires_ms"] is None
