@@ -171,8 +171,11 @@ def reached(planned: Plan) -> dict[str, int]:
 def _said(db: Connection, memory_id: int) -> tuple[list[str], list[int], list[str]]:
     """(values of all versions and what they were put together from, events they stand on, quotes) of a memory."""
     values, quotes = memories.ever_said(db, memory_id)
-    parts = [part for told in statements.parts(db, memories.versions(db, memory_id)) for part in told]
-    values = list(dict.fromkeys((*values, *parts)))
+    told = statements.parts(db, memories.versions(db, memory_id))
+    labels = dict.fromkeys(part for _, *above in told for part in above)
+    # What stands above other things too is what they are called, and says none of them.
+    own = [label for label in labels if not memories.stands_above(db, label, but=memory_id)]
+    values = list(dict.fromkeys((*values, *(said for said, *_ in told), *own)))
     return values, sorted({event_id for event_id, _ in quotes}), [quote for _, quote in quotes]
 
 

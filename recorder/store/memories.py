@@ -214,6 +214,16 @@ def ever_said(db: Connection, memory_id: int) -> tuple[list[str], list[tuple[int
     return [value for (value,) in values], list(quotes)
 
 
+def stands_above(db: Connection, text: str, *, but: int) -> bool:
+    """Whether the value of another memory begins with this paragraph."""
+    rows = db.execute(
+        "select 1 from memory_versions where memory_id <> ?2 and substr(value, 1, length(?1) + 2) = ?1 || char(10, 10)"
+        " limit 1",
+        (text, but),
+    )
+    return bool(list(rows))
+
+
 def channel_of(db: Connection, version_id: int) -> Channel:
     """The door a version came through."""
     for (name,) in db.execute("select channel from memory_versions where id = ?", (version_id,)):

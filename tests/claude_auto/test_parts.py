@@ -102,6 +102,30 @@ def test_a_description_that_says_something_of_its_own_is_forgotten_too(
     assert "Aardvark" not in everything_said(db)
 
 
+def test_a_description_that_several_files_share_takes_none_of_the_others_with_it(
+    db: Connection, config: Config, place: tuple[Path, str], own_home: Path
+) -> None:
+    about = "User feedback on how to work in this project"
+    other, _ = known_project(db, config, own_home, "other")
+    elsewhere = memory_folder(config, other)
+    said = {
+        place[0] / "a.md": BODY,
+        place[0] / "b.md": "Run the walrus suite before each push",
+        elsewhere / "c.md": "The penguin deploys happen on mondays",
+    }
+    for path, body in said.items():
+        path.write_text(noted(about, body))
+    run(db, config)
+    planned = gate.plan(db, namespace(place), "a", person(place[1]))
+    assert [memory.key for memory in planned.memories] == ["a"]
+    gate.forget(db, namespace(place), "a", person(place[1]))
+    assert BODY not in everything_said(db)
+    assert all(body in everything_said(db) for path, body in said.items() if path.stem != "a")
+    (place[0] / "d.md").write_text(noted(about, "The dolphin lab opens at nine"))
+    run(db, config)
+    assert sorted(seen(db, place[1])) == ["b", "d"]
+
+
 def test_a_short_description_takes_nothing_with_it(db: Connection, config: Config, place: tuple[Path, str]) -> None:
     (place[0] / "plan.md").write_text(noted("deployment plan", BODY))
     take(db, config, [event_of(prompt("is there a deployment plan", cwd=str(place[0])))])
