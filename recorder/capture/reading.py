@@ -127,14 +127,16 @@ def start(db: Connection, path: Path, source: Source) -> Place:
     back = sessions.taken_back(db, str(path))
     if back and source is Source.BACKFILL:
         return Place()
+    size = path.stat().st_size
+    anew = Place(transcript.Cursor(min(back, size)))  # a shorter copy holds nothing but what was taken back
     if known is None:
-        return Place(transcript.Cursor(back)) if back <= path.stat().st_size else Place()
+        return anew
     prefix, tail = _edges(path, known.offset)
-    if path.stat().st_size < known.offset or prefix != known.prefix_hash or known.tail_hash not in (None, tail):
+    if size < known.offset or prefix != known.prefix_hash or known.tail_hash not in (None, tail):
         if not db.pragma("query_only"):
             with transaction(db):
                 events.keep_open_calls(db, str(path), ())
-        return Place()
+        return anew
     return Place(transcript.Cursor(known.offset, known.state), events.open_calls(db, str(path)))
 
 

@@ -414,3 +414,18 @@ def test_what_is_restored_after_an_undo_stands_on_the_word_of_who_restores_it(pa
     assert cited["quote"] == memory["value"]
     past.terminal.ok("restore", *address)
     assert [one["trust"] for one in past.terminal.ok("list")] == ["verified"]
+
+
+def test_what_was_taken_back_stays_so_when_its_transcript_lost_its_last_line(past: Past) -> None:
+    db = past.terminal.db()
+    with transaction(db):
+        health.record_since(db, NOW_MS - 30 * DAY_MS, health.EVERYWHERE)
+    db.close()
+    path = unhooked(past, 2, "go on", "ls -l")
+    undo(past, past.commit()["run"])
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    past.terminal.ok("drain")
+    assert past.keys() == []
+    past.commit()
+    assert past.keys()
