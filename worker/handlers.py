@@ -26,6 +26,8 @@ PIECES_AT_ONCE = 2
 # Of a prompt the transcript tells so soon, or hardly ever.
 TOLD_WITHIN_MS = 10_000
 LOOK_AGAIN_MS = 500
+AHEAD_MS = 1_000
+"""A clock that was set since, or another machine's, is further ahead."""
 # In so much of a transcript stands where its session began.
 BEGINNING_BYTES = 256 * 1024
 
@@ -96,7 +98,8 @@ def _is_untold(context: Context, session: sessions.Session, turn: Sequence[Store
     """Whether hooks told of a prompt moments ago that Claude Code has not written down yet. It writes when it finds the
     time: on a busy machine after the turn's end."""
     path = Path(session.transcript_path) if session.transcript_path else None
-    if path is None or context.now_ms >= turn[-1].at_ms + TOLD_WITHIN_MS:
+    since_ms = context.now_ms - turn[-1].at_ms
+    if path is None or not -AHEAD_MS <= since_ms < TOLD_WITHIN_MS:  # dated ahead it would wait as long as that
         return False
     asked = [event for event in turn if event.kind is EventKind.PROMPT and event.agent_id is None]
     return any(event.uuid is None for event in asked) and reading.is_claudes(path, context.config) and path.is_file()

@@ -299,3 +299,16 @@ def test_a_rule_is_distilled_all_the_same_when_no_transcript_tells_of_it(
     work(loop, db, T0 + 11_000)
     (rule,) = memories.listing(db, scope)
     assert rule.trust is Trust.CANDIDATE
+
+
+def test_a_turn_that_is_dated_ahead_is_distilled_without_waiting_for_its_time(
+    db: Connection, config: Config, loop: Loop, cwd: str
+) -> None:
+    path = write(transcript(config), [], changed_ms=T0)
+    where = {"cwd": cwd, "transcript_path": str(path), "prompt_id": "p1"}
+    ahead = T0 + 240_000
+    take(db, config, [event_of(prompt(SAID) | where, at_ms=ahead), event_of(stop() | where, at_ms=ahead)], now_ms=T0)
+    scope = Scope(next(iter(db.execute("select project_id from sessions where id = 's1'")))[0])
+    work(loop, db, T0 + 11_000)
+    (rule,) = memories.listing(db, scope)
+    assert rule.value.startswith("Always")
