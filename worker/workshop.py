@@ -54,13 +54,19 @@ class Plan:
 
 
 def plan(models_dir: Path, wanted: str = "", *, force: bool = False) -> Plan:
-    """What building what `wanted` means would do: a built model's name, a folder, a hub name, or the packaged one."""
+    """What building what `wanted` means would do: a built model's name, a folder, a hub name, or the packaged one.
+
+    Raises: BuildFailed for what is spelled as a folder and is none.
+    """
     named = next((built for built in shelf.listing(models_dir) if built.id == wanted), None)
     source = named.source if named else shelf.source(wanted)
     sound = (one for one in shelf.listing(models_dir) if shelf.meant(one, source) and not shelf.unsound(one))
+    there = None if force else next(sound, None)
+    if there is None and source.startswith(("/", ".", "~")) and not os.path.isdir(source):
+        raise BuildFailed(f"there is no folder {source}: give one with a model in it, or a hub name such as owner/name")
     needed = (*LIBRARIES, *([shelf.PACKAGE] if source == shelf.PACKAGE else []))
     able = all(importlib.util.find_spec(name) for name in needed)
-    return Plan(source, None if force else next(sound, None), () if able else (TORCH, *requirements()))
+    return Plan(source, there, () if able else (TORCH, *requirements()))
 
 
 def requirements() -> list[str]:

@@ -180,3 +180,12 @@ def test_the_packaged_model_is_built_and_used(terminal: Terminal) -> None:
     assert said.code == 0, said.err
     assert said.json["built"] and said.json["used"] and said.json["dimension"] == 384
     assert json.loads((terminal.home / "models" / said.json["id"] / shelf.MANIFEST).read_text())["sha256"]
+
+
+def test_a_source_that_is_spelled_as_a_folder_and_is_none_is_refused_before_anything_is_downloaded(
+    terminal: Terminal,
+) -> None:
+    for source in ("/nofolder", "./nofolder", "~/nofolder"):
+        for more in ([], ["--dry-run"], ["--force"]):
+            said = terminal.run("models", "build", "--source", source, *more)
+            assert said.code == 1 and "there is no folder" in said.err and "download" not in said.out
