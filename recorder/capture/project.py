@@ -126,7 +126,7 @@ def _longest(path: str, known: Sequence[tuple[str, str, bool]], *, exact: bool =
 
 def _of_place(db: Connection, place: Place, bound: str | None, now_ms: int) -> Project:
     """The project of a place, bound from now on. The first binding of a root sticks; a new identity is an alias."""
-    writes = not db.pragma("query_only")
+    writes = not (db.pragma("query_only") or db.readonly("main"))
     if bound is not None:
         held = projects.by_root(db, bound)
         if held is not None:

@@ -48,7 +48,6 @@ from recorder.models import (
 from recorder.recall import fence, reading, told
 from recorder.recall import scope as scopes
 from recorder.store import audit, findings, memories, policy, validity
-from recorder.store.db import transaction
 
 Namespace = Annotated[str, typer.Argument(help="user, user.<name>, project.<id>, or `project` for this one.")]
 Key = Annotated[str, typer.Argument(help="What it is about, such as command.test.")]
@@ -208,8 +207,7 @@ def get(named: Named, as_of: Then = None, project: Project = None, as_json: Json
     namespace, key = _address_of(named)
     with desk() as here:
         _, memory = standing(here, namespace, key, project, moment("--as-of", as_of))
-        with transaction(here.db):
-            memories.note_ref(here.db, memory.id, "read", here.actor, None, here.now_ms)
+        memories.note_read(here.db, [memory.id], here.actor, None, here.now_ms)
         if as_json:
             print_json(asdict(memory))
             return

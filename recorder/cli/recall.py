@@ -18,7 +18,6 @@ from recorder.errors import NotFound
 from recorder.models import Order, Recall, Scope
 from recorder.recall import fence, filters, rank, reading
 from recorder.store import browse, memories, projects
-from recorder.store.db import transaction
 from recorder.store.only import EVERYTHING
 
 AROUND = 100
@@ -212,10 +211,8 @@ def show_whole(ids: list[str], project: Path | None, as_json: bool) -> None:
         found = reading.whole(here.db, here.scope(project), ids, here.now_ms)
         if not found:
             raise _absent(ids[0])
-        with transaction(here.db):
-            for hit in found:
-                if hit.type == "memory":
-                    memories.note_ref(here.db, int(hit.id[1:]), "read", here.actor, None, here.now_ms)
+        read_ids = [int(hit.id[1:]) for hit in found if hit.type == "memory"]
+        memories.note_read(here.db, read_ids, here.actor, None, here.now_ms)
         if as_json:
             print_json({"hits": [asdict(hit) for hit in found]})
         else:

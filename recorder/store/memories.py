@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,9 @@ from recorder.models import (
     Trust,
 )
 from recorder.store import events, indexes, policy
-from recorder.store.db import Connection
+from recorder.store.db import Connection, DatabaseError, transaction
+
+logger = logging.getLogger(__name__)
 
 COLUMNS = (
     "m.id, v.id, v.version, m.namespace, m.key, v.value, v.kind, v.trust, v.origin, v.source, v.tags, v.importance,"
@@ -79,6 +82,18 @@ def believed(db: Connection, memory_id: int, *, as_of_ms: int, valid_at_ms: int 
     for row in rows:
         return of_row(row)
     return None
+
+
+def note_read(db: Connection, ids: Sequence[int], who: str, session_id: str | None, now_ms: int) -> bool:
+    """Note who read these; False where the store cannot be written, for an answer is worth more than the note of it."""
+    try:
+        with transaction(db):
+            for memory_id in ids:
+                note_ref(db, memory_id, "read", who, session_id, now_ms)
+    except DatabaseError as error:
+        logger.warning("who read %s was not noted: %s", ids, type(error).__name__)
+        return False
+    return True
 
 
 def refs(db: Connection, memory_id: int, *, limit: int = 100) -> list[dict[str, Any]]:

@@ -279,3 +279,13 @@ def test_a_folder_in_which_nothing_is_recorded_says_so_and_how_to_ask_another(te
     assert "--project DIR" in said and "1 project: project" in said
     terminal.set("CLAUDECODE", "1")
     assert "--project" not in terminal.run("search", "how are the tests run").out
+
+
+def test_what_is_asked_for_is_shown_where_who_read_it_cannot_be_noted(terminal: Terminal) -> None:
+    memory = terminal.ok("list")[0]
+    (hit,) = [one for one in terminal.ok("search", memory["value"])["hits"] if one["key"] == memory["key"]]
+    db = terminal.db()
+    db.execute("create trigger full before insert on memory_refs begin select raise(fail, 'disk full'); end")
+    db.close()
+    assert terminal.ok("get", hit["id"])["hits"][0]["text"] == memory["value"]
+    assert terminal.ok("get", memory["namespace"], memory["key"])["value"] == memory["value"]

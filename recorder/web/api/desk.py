@@ -14,7 +14,7 @@ from recorder.config import Config
 from recorder.errors import GateRefused, NotFound
 from recorder.models import Scope
 from recorder.store import memories
-from recorder.store.db import Connection, transaction
+from recorder.store.db import Connection
 from recorder.store.tokens import Rights
 from recorder.web import asking
 from recorder.web.asking import Caller, Surroundings
@@ -120,9 +120,7 @@ def note_read(asked: Call, here: Desk, ids: Sequence[int]) -> None:
     """Keep who read these memories; a service that is read-only keeps nothing."""
     if asked.here.readonly or not ids:
         return
-    with transaction(here.db):
-        for memory_id in ids:
-            memories.note_ref(here.db, memory_id, "read", here.caller.actor, None, here.now_ms)
+    memories.note_read(here.db, ids, here.caller.actor, None, here.now_ms)
 
 
 def moment(name: str, text: str | None) -> int | None:
