@@ -70,6 +70,7 @@ def status(db: Connection, config: Config, now_ms: int) -> dict[str, Any]:
             "lost": spool.lost(config.spool),
         },
         "events": health.event_counts(db),
+        "in_no_project": health.in_no_project(db),
         "left_out": {
             name.removeprefix("left_out_"): value
             for name, (value, _, _) in counters.items()

@@ -263,3 +263,17 @@ def test_hooks_are_not_praised_where_none_was_ever_due(db: Connection, config: C
     assert "no session yet in which a hook was due" in said(checks(db, config), "note")
     take(db, config, [event_of(bash("ls", cwd=folder, session="s2", use="toolu_2"))])
     assert "missed nothing in the last 1 session that had them" in said(checks(db, config), "ok")
+
+
+def test_what_was_recorded_in_a_folder_that_is_gone_is_counted_and_a_person_finds_it(
+    db: Connection, config: Config, own_home: Path
+) -> None:
+    folder = str(project_folder(own_home))
+    gone = str(own_home / "gone" / "cli")
+    said = [event_of(prompt("here", cwd=folder)), event_of(prompt("lost words", prompt_id="p2", cwd=gone))]
+    take(db, config, said)
+    assert doctor.status(db, config, T0)["in_no_project"] == {"events": 1, "sessions": 1}
+    assert "in no project events 1, sessions 1" in " ".join(cli(config, "status").stdout.split())
+    found = json.loads(cli(config, "events", "--no-project", "--json").stdout)
+    assert [one["body"]["text"] for one in found] == ["lost words"]
+    assert cli(config, "events", "--no-project", CLAUDECODE="1").returncode == 1

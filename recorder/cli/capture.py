@@ -112,19 +112,30 @@ def list_events(
     session: Annotated[str | None, typer.Option("--session")] = None,
     kind: Annotated[EventKind | None, typer.Option("--kind")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1)] = 50,
+    no_project: Annotated[
+        bool, typer.Option("--no-project", help="Those recorded in folders of no project, which no search shows.")
+    ] = False,
     export: Annotated[Path | None, typer.Option("--export", help="Write all as JSON lines to this file.")] = None,
     as_json: Json = False,
 ) -> None:
     """List stored events, the latest first; or export them, oldest first."""
     if export is not None:
         only_a_person("exports events")
+    if no_project:
+        only_a_person("sees what belongs to no project")
     with desk() as here:
         if export is not None:
             written = 0
             with export.open("w", encoding="utf-8", errors="backslashreplace") as file:
                 after = 0
                 while page := events.listing(
-                    here.db, session_id=session, kind=kind, after_id=after, limit=500, newest_first=False
+                    here.db,
+                    session_id=session,
+                    kind=kind,
+                    unplaced=no_project,
+                    after_id=after,
+                    limit=500,
+                    newest_first=False,
                 ):
                     for event in page:
                         file.write(_json_line(event) + "\n")
@@ -134,7 +145,9 @@ def list_events(
         found = [
             event
             for project_id in here.projects()
-            for event in events.listing(here.db, session_id=session, kind=kind, project_id=project_id, limit=limit)
+            for event in events.listing(
+                here.db, session_id=session, kind=kind, project_id=project_id, unplaced=no_project, limit=limit
+            )
         ]
         if as_json:
             print_json([_shape(event) for event in found])

@@ -370,22 +370,30 @@ def before(db: Connection, session_id: str, at_ms: int, *, limit: int) -> list[S
     return [_event(row) for row in rows][::-1]
 
 
+UNPLACED = (
+    "scope_id is null and project_id is null and kind <> 'statement' and codec <> 'gone' and session_id <> 'gate'"
+)
+"""Recorded where the folder was of no project: a person alone sees it."""
+
+
 def listing(
     db: Connection,
     *,
     session_id: str | None = None,
     kind: str | None = None,
     project_id: str | None = None,
+    unplaced: bool = False,
     after_id: int = 0,
     limit: int = 100,
     newest_first: bool = True,
 ) -> list[StoredEvent]:
-    """Events a person asked to see, filtered."""
+    """Events a person asked to see, filtered; `unplaced`: those of no project."""
     order = "desc" if newest_first else "asc"
     rows = db.execute(
         f"select {COLUMNS} from events e where (?1 is null or e.session_id = ?1) and (?2 is null or e.kind = ?2)"
-        f" and (?3 is null or e.project_id = ?3) and e.id > ?4 order by e.id {order} limit ?5",
-        (session_id, kind, project_id, after_id, limit),
+        f" and (?3 is null or e.project_id = ?3) and e.id > ?4 and (not ?6 or {UNPLACED})"
+        f" order by e.id {order} limit ?5",
+        (session_id, kind, project_id, after_id, limit, unplaced),
     )
     return [_event(row) for row in rows]
 

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from recorder.counted import many
+from recorder.store import events
 from recorder.store.db import Connection
 from recorder.store.upkeep import MB, size_bytes
 
@@ -23,6 +24,13 @@ def event_counts(db: Connection, project_id: str | None = None) -> dict[str, int
             (project_id,),
         )
     )
+
+
+def in_no_project(db: Connection) -> dict[str, int]:
+    """How many events of how many sessions belong to no project, so that a person alone sees them."""
+    of = f"from events where {events.UNPLACED} and session_id <> ?"
+    ((found, held),) = db.execute(f"select count(*), count(distinct session_id) {of}", (CANARY_SESSION,))
+    return {"events": found, "sessions": held}
 
 
 def session_count(db: Connection) -> int:
