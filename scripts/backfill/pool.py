@@ -142,13 +142,13 @@ def _spans_ahead(reader: reading.Reader, portions: Iterator[list[Due]], children
     try:
         while True:
             while len(ahead) <= children and (due := next(portions, None)):
-                ahead.append((due, others.submit(_span_there, due)))
+                ahead.append((due, _asked(others, due)))
             if not ahead:
                 return
             span = ahead[0][1].result()
             ahead.popleft()
             if span.due:
-                ahead.appendleft((span.due, others.submit(_span_there, span.due)))
+                ahead.appendleft((span.due, _asked(others, span.due)))
             yield span
     except BrokenProcessPool as error:
         logger.warning("a process that reads ahead died: reading on without (%s)", error)
@@ -156,6 +156,16 @@ def _spans_ahead(reader: reading.Reader, portions: Iterator[list[Due]], children
         yield from _spans_here(reader, portions)
     finally:
         others.shutdown(cancel_futures=True)
+
+
+def _asked(others: ProcessPoolExecutor, due: list[Due]) -> Future[_Span]:
+    """The next span of what is due; where the children are gone the answer says so, when it is waited for."""
+    try:
+        return others.submit(_span_there, due)
+    except BrokenProcessPool as error:
+        gone: Future[_Span] = Future()
+        gone.set_exception(error)
+        return gone
 
 
 _child: list[tuple[Redact, Source]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -264,7 +265,7 @@ def test_a_last_line_without_its_end_is_taken_when_nobody_writes_any_more(
     path = past.session(1)
     more = past.records(2, sessionId=session_id(1))
     text = "".join(json.dumps(line) + "\n" for line in more[:-1]) + json.dumps(more[-1])
-    write(path, [], changed_ms=NOW_MS - int(days_old * DAY_MS), torn=text)
+    write(path, [], changed_ms=time.time_ns() // 1_000_000 - int(days_old * DAY_MS), torn=text)
     assert past.commit()["events"]["new"] == new
     assert past.commit()["events"]["new"] == 0
     write(path, [], changed_ms=NOW_MS - DAY_MS, torn="\n")

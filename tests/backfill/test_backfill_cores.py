@@ -83,8 +83,11 @@ def test_nothing_is_lost_when_a_process_that_reads_ahead_is_killed(
     for number, commit in enumerate(commits(db, config)):
         assert commit.failed is None
         if number == 0:
-            for child in multiprocessing.active_children():
+            killed = multiprocessing.active_children()
+            for child in killed:
                 child.kill()
+            for child in killed:  # from here on nobody can be asked to read either
+                child.join()
     assert stored(db) == alone(config, tmp_path, monkeypatch)
 
 
