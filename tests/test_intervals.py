@@ -305,3 +305,13 @@ def test_what_is_deleted_is_refused_with_what_was_to_come_and_restored_with_it(d
     for value in ("alpha", "beta"):
         again = say(db, value, (None, None), late + 20, Channel.AGENT, key=f"other.{value}")
         assert again.action == "created", value
+
+
+def test_what_is_rejected_does_not_come_true_on_a_later_day_under_another_key(db: Connection) -> None:
+    say(db, "alpha", (None, None), NOW_MS)
+    say(db, "beta", (300, None), NOW_MS + 10)
+    say(db, "beta", (None, None), NOW_MS + 20, key="other")
+    outcome = gate.reject(db, SPACE, "other", by(NOW_MS + 30), reason="never")
+    assert f"{SPACE}/{KEY}" in outcome.reason
+    assert (told(db), told(db, at=301)) == ({"alpha"}, set())
+    assert "beta" not in briefed(db, NOW_MS + 301 * DAY)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from recorder.canonical import says_the_same
 from recorder.gate import tombs
+from recorder.gate.address import home_scope
 from recorder.gate.drawn import drawn_from, sources
 from recorder.gate.same import saying_the_same
 from recorder.gate.standing import allows
@@ -77,6 +78,21 @@ def suppress_same(
         hidden(db, one, writer, State.SUPPRESSED, "suppressed", with_(at), why)
         suppress_derived(db, one, writer, why)
     return hid, spared
+
+
+def take_out_coming(db: Connection, at: Memory, value: str, writer: Writer, why: str | None) -> list[Memory]:
+    """Believe no longer what says the rejected value elsewhere from a later day on, inside a transaction; what that
+    was. It does not come back by itself."""
+    home = home_scope(at)
+    taken = [
+        later
+        for later in validity.all_coming(db, None if home == "user" else home, writer.now_ms)
+        if later.id != at.id and says_the_same(later.value, value) and tombs.against(db, later)
+    ]
+    for later in taken:
+        validity.retire(db, later.version_id, writer.now_ms)
+        note(db, writer, later, "retired", why)
+    return taken
 
 
 def goes_with(db: Connection, at: Memory, value: str, *, spare: bool) -> tuple[list[Memory], list[Memory]]:

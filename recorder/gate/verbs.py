@@ -17,6 +17,7 @@ from recorder.gate.hiding import (
     shown,
     suppress_derived,
     suppress_same,
+    take_out_coming,
     taken_back,
 )
 from recorder.gate.standing import allows, may_show_again, outranks
@@ -152,7 +153,12 @@ def rejected(db: Connection, current: Memory, writer: Writer, why: str | None) -
     outcome = renewed(db, current, writer, Trust.REJECTED, "rejected", why)
     same, _ = suppress_same(db, current, current.value, writer, why)
     hid = suppress_derived(db, current, writer, why)
-    told = (named("saying the same, hidden with it", same), named("drawn from it, hidden with it", hid))
+    coming = take_out_coming(db, current, current.value, writer, why)
+    told = (
+        named("saying the same, hidden with it", same),
+        named("drawn from it, hidden with it", hid),
+        named("that would have said it from a later day on, taken out", coming),
+    )
     return replace(outcome, reason="; ".join(part for part in told if part), also=len(hid) + len(same))
 
 

@@ -89,6 +89,18 @@ def coming(db: Connection, memory_id: int, now_ms: int) -> list[Memory]:
     return [memories.of_row(row) for row in rows]
 
 
+def all_coming(db: Connection, scope: str | None, now_ms: int) -> list[Memory]:
+    """The versions that begin later, of every memory of a scope row, or of all that are listed."""
+    rows = db.execute(
+        f"select {memories.COLUMNS} from memories m join memory_versions v on v.memory_id = m.id"
+        f" where {policy.BELIEVED} and {policy.condition('list')} and v.valid_from_ms > :now_ms"
+        " and v.id <> m.version_id"
+        " and (:scope is null or m.scope_id = (select id from scopes where name = :scope)) order by v.id",
+        {"scope": scope, "now_ms": now_ms},
+    )
+    return [memories.of_row(row) for row in rows]
+
+
 def turn(db: Connection, memory_id: int, now_ms: int) -> bool:
     """Let the version that holds now be the one that stands. False when it does already, or none holds."""
     db.execute(
