@@ -7,6 +7,7 @@ import os
 import sys
 
 CHUNK_BYTES = 1 << 20
+START_BYTES = 4096
 TRIES = 9
 BINARY = getattr(os, "O_BINARY", 0)
 CAPTURES = ("", "0")
@@ -25,15 +26,22 @@ def home_of(environ: "os._Environ[str]") -> str | None:
     return os.path.join(user, ".recorder") if user and os.path.isabs(user) else None
 
 
-def session_of(environ: "os._Environ[str]") -> str:
+def session_of(session: str) -> str:
     """The session's id, or `none` when it is not a plain one."""
-    session = environ.get("CLAUDE_CODE_SESSION_ID", "")
     plain = session.isascii() and session.replace("-", "").isalnum() and len(session) <= 64
     return session if plain else "none"
 
 
+def session_in(start: bytes) -> str:
+    """The session's id as the start of a hook input has it: the first field of what Claude Code 2.1 writes."""
+    _, _, after = start.decode("ascii", "replace").replace('": "', '":"').partition('"session_id":"')
+    return session_of(after.partition('"')[0])
+
+
 def leave_out(home: str, session: str) -> None:
     """A marker, so that a later reading of the transcript leaves the session out."""
+    if session == "none":  # a client that does not name the session in the environment
+        session = session_in(os.read(0, START_BYTES))
     if session != "none":
         os.makedirs(os.path.join(home, "off"), 0o700, exist_ok=True)
         os.close(os.open(os.path.join(home, "off", session), os.O_WRONLY | os.O_CREAT, 0o600))
@@ -149,7 +157,7 @@ def drain() -> None:
 def main() -> None:
     os.umask(0o077)
     home = home_of(os.environ)
-    session = session_of(os.environ)
+    session = session_of(os.environ.get("CLAUDE_CODE_SESSION_ID", ""))
     if home is not None and os.environ.get("RECORDER_OFF", "") not in CAPTURES:
         leave_out(home, session)
     elif home is not None and capture(home, session) and sys.argv[1:2] == ["wake"]:

@@ -35,6 +35,18 @@ esac
 case ${RECORDER_OFF:-0} in
   0) ;;
   *) # the marker keeps a later reading of the transcript from taking the session in
+    if [ "$session" = none ]; then # a client that does not name the session in the environment names it first in its input
+      session=$(command head -c 4096)
+      case $session in
+        *'"session_id":"'* | *'"session_id": "'*)
+          session=${session#*'"session_id":'*'"'} session=${session%%'"'*}
+          ;;
+      esac
+      case $session in
+        '' | *[!A-Za-z0-9-]*) session=none ;;
+      esac
+      [ ${#session} -le 64 ] || session=none
+    fi
     if [ "$session" != none ] && [ ! -e "$home/off/$session" ]; then
       [ -d "$home/off" ] || command mkdir -p "$home/off"
       true >"$home/off/$session"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -166,6 +167,24 @@ def test_a_session_that_is_off_leaves_a_marker_and_no_word(form: Form, value: st
     ).silent
     assert [path.relative_to(home) for path in home.rglob("*") if path.is_file()] == [Path("off") / SESSION]
     assert (home / "off" / SESSION).read_bytes() == b""
+
+
+@every_form
+def test_a_session_that_is_off_is_known_by_its_input_where_the_environment_does_not_name_it(
+    form: Form, tmp_path: Path
+) -> None:
+    home = tmp_path / "recorder"
+    env = environ(home, RECORDER_OFF="1", CLAUDE_CODE_SESSION_ID="")
+    assert run(form.command("wake"), hook_input("SessionStart", filler="x" * 500_000), env).silent
+    assert [path.relative_to(home) for path in home.rglob("*") if path.is_file()] == [Path("off") / SESSION]
+
+
+@every_form
+@pytest.mark.parametrize("session", ["..", "a/b", "$(touch x)", "x" * 65, ""])
+def test_a_strange_session_in_the_input_leaves_nothing(form: Form, session: str, tmp_path: Path) -> None:
+    env = environ(tmp_path / "recorder", RECORDER_OFF="1", CLAUDE_CODE_SESSION_ID="")
+    assert run(form.command(), json.dumps({"session_id": session}, separators=(",", ":")).encode(), env).silent
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 @every_form
