@@ -19,7 +19,19 @@ import typer
 from recorder.capture import literals, reading
 from recorder.capture.redact import Redactor
 from recorder.cli import past_told as told
-from recorder.cli.frame import Json, app, now_ms, only_a_person, out, plain, print_json, print_table, settings, when
+from recorder.cli.frame import (
+    Json,
+    app,
+    err,
+    now_ms,
+    only_a_person,
+    out,
+    plain,
+    print_json,
+    print_table,
+    settings,
+    when,
+)
 from recorder.cli.long import bar, stopping
 from recorder.errors import NotFound, StoreError
 from recorder.models import Source
@@ -242,6 +254,10 @@ def _look(path: Path) -> Connection | None:
     if version(db) >= migrations()[-1][0]:
         return db
     db.close()
+    err.print(
+        "the store is of an earlier version: what it holds is not looked at here. `recorder up`, or any command that"
+        " writes, brings it up to date; --commit does too, and takes in nothing twice."
+    )
     return None
 
 

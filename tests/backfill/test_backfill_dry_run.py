@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recorder.store import sessions
-from recorder.store.db import transaction
+from recorder.store.db import connect_copy, transaction
 from tests.backfill.past import DAY_MS, NOW_MS, Past, session_id
 from tests.cli.terminal import CONTROLS, HOSTILE
 from tests.makers import project_folder
@@ -55,6 +55,17 @@ def test_what_was_read_is_no_longer_to_come(past: Past) -> None:
     assert (found["events"], found["files"], found["sessions"]) == (3, 1, 1)
     assert 0 < found["bytes"] < path.stat().st_size
     assert (past.terminal.home / "recorder.db").read_bytes() == stored
+
+
+def test_a_store_that_no_upgrade_has_reached_is_named_because_nothing_in_it_counts_as_known(past: Past) -> None:
+    past.session(1)
+    past.commit()
+    assert "earlier version" not in past.terminal.run("backfill").err
+    old = connect_copy(past.terminal.home / "recorder.db")
+    old.pragma("user_version", 1)
+    old.close()
+    said = past.terminal.run("backfill", "--json")
+    assert said.json["events"] == 3 and "the store is of an earlier version" in said.err
 
 
 def test_it_says_what_a_model_would_cost_and_where_the_price_is_from(past: Past) -> None:
