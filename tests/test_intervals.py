@@ -267,6 +267,16 @@ def test_a_program_takes_nothing_away_from_what_a_person_said_of_another_time(db
     assert (waits.action, told(db, at=-500), told(db, at=301)) == ("finding", {"gamma"}, {"beta"})
 
 
+def test_a_program_that_would_hide_or_date_what_a_person_said_of_another_time_waits(db: Connection) -> None:
+    propose(db, "alpha", (None, None), NOW_MS, Channel.AGENT)
+    say(db, "beta", (300, None), NOW_MS + 10)
+    agent = by(NOW_MS + 20, Channel.AGENT)
+    until = gate.Labels(valid_to=(NOW_MS + 400 * DAY, Precision.DAY))
+    waits = [gate.delete(db, SPACE, KEY, agent).action, gate.label(db, SPACE, KEY, agent, until).action]
+    assert waits == ["finding", "finding"]
+    assert (told(db), told(db, at=301), told(db, at=500)) == ({"alpha"}, {"beta"}, {"beta"})
+
+
 def test_a_program_takes_nothing_away_from_what_is_to_come_where_a_person_rejected_the_present(db: Connection) -> None:
     say(db, "alpha", (None, None), NOW_MS)
     say(db, "beta", (300, None), NOW_MS + 10)

@@ -10,7 +10,7 @@ from recorder.gate import tombs
 from recorder.gate.address import home_scope
 from recorder.gate.drawn import drawn_from, sources
 from recorder.gate.same import saying_the_same
-from recorder.gate.standing import allows
+from recorder.gate.standing import allows, outranks
 from recorder.gate.writer import Outcome, Writer, address_of, note
 from recorder.models import Channel, Memory, State, Trust
 from recorder.store import findings, memories, tombstones, validity
@@ -36,6 +36,15 @@ def named(what: str, found: Sequence[Memory]) -> str:
     """How many, and which, said to whoever did it; nothing where there are none."""
     some = ", ".join(address_of(one) for one in found[:NAMED]) + (" …" if len(found) > NAMED else "")
     return f"{len(found)} {what}: {some}" if found else ""
+
+
+def outranked(db: Connection, current: Memory, writer: Writer) -> bool:
+    """Whether any version of a memory that is believed, of whatever time, is more than the writer may hide or change:
+    what is done to a memory reaches what holds at other times too."""
+    return any(
+        outranks(version, memories.channel_of(db, version.version_id), writer.channel)
+        for version in (current, *validity.believed(db, current.id))
+    )
 
 
 def hidden(

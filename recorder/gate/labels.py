@@ -9,7 +9,8 @@ from typing import Any
 from recorder.gate import room, tombs
 from recorder.gate.address import proposed_in
 from recorder.gate.decide import as_proposal, check_interval, check_origin
-from recorder.gate.standing import allows, outranks
+from recorder.gate.hiding import outranked
+from recorder.gate.standing import allows
 from recorder.gate.told import differences
 from recorder.gate.turning import standing_at
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note
@@ -79,7 +80,7 @@ def label(
         told = differences(current, wanted)
         if not told:
             return Outcome("unchanged", current)
-        if outranks(current, memories.channel_of(db, current.version_id), writer.channel):
+        if outranked(db, current, writer):
             return _asked(db, current, labels, writer, told, why)
         return labelled(db, current, labels, writer, why)
 

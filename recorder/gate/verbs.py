@@ -12,6 +12,7 @@ from recorder.gate.decide import WITHDRAWN, as_proposal, renewed, statement, sup
 from recorder.gate.hiding import (
     hidden,
     named,
+    outranked,
     release,
     release_same,
     shown,
@@ -20,7 +21,7 @@ from recorder.gate.hiding import (
     take_out_coming,
     taken_back,
 )
-from recorder.gate.standing import allows, may_show_again, outranks
+from recorder.gate.standing import allows, may_show_again
 from recorder.gate.turning import standing_at
 from recorder.gate.writer import Outcome, Writer, address_of, audited, cleaned, note, only_a_person
 from recorder.models import Memory, Precision, State, Trust
@@ -50,7 +51,7 @@ def delete(
         current = standing_at(db, namespace, key, writer, expected_version)
         if not allows("deleted", current):
             return Outcome("unchanged", current)
-        if outranks(current, memories.channel_of(db, current.version_id), writer.channel):
+        if outranked(db, current, writer):
             findings.add(
                 db,
                 "delete_proposal",
