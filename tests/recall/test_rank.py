@@ -53,7 +53,7 @@ def test_a_memory_that_answers_by_its_evidence_alone_is_there_in_the_order_of_ti
 ) -> None:
     words = "biome check of the typecheck stage ended with seven findings about unused imports"
     said = add_event(db, A, words)
-    memory = add_memory(db, A, "fix.lint", "Let the linter sort them.", cites=[said])
+    memory = add_memory(db, A, "fix.lint", "Let the linter sort the imports.", cites=[said])
     for n in range(3):
         add_event(db, A, f"another talk {n}", session=f"s{n}")
     answer = rank.recall(db, words, A, k=10, vector=None, vector_status=NO_MODEL, now_ms=NOW_MS, order=order)
