@@ -12,7 +12,8 @@ _LEAD = re.compile(
     r"|(?:important|attention|warning|caution|info|tip|fact|rule|correction|update) ?:) +"
 )
 _MARK = re.compile(r"^(?:[-*+•]|>(?! *\d)|#{1,6}|\d{1,3}[.)]|\[x\]) +")
-_BOLD = re.compile(r"(?<!\w)\*\*(?=\S)([^*]+)(?<=\S)\*\*(?!\w)")
+# Around words, or around letters of one: `2**10` and `**/*.py` are what they say.
+_BOLD = re.compile(r"(?<!\w)\*\*(?=\S)([^*]+)(?<=\S)\*\*(?!\w)|\*\*([^\W\d_]+)\*\*")
 _TAIL = re.compile(r"[\s.!?,;:]+$")
 _QUOTES = "\"'"
 _PAIRS = (
@@ -186,7 +187,7 @@ def _bare(text: str) -> str:
         seen = text.translate(_ASCII_UNSEEN)  # a tenth of the time
     else:
         seen = "".join(sign for sign in text if sign.isspace() or not _unseen(sign))
-    plain = " ".join(_BOLD.sub(r"\1", seen.replace("`", "")).split())
+    plain = " ".join(_BOLD.sub(r"\1\2", seen.replace("`", "")).split())
     while (less := _TAIL.sub("", _unwrapped(_LEAD.sub("", _MARK.sub("", plain))))) != plain and less:
         plain = less
     return plain
