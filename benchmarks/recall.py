@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import fusion
+from recorder.capture import transcript
 from recorder.models import Hit, Scope
 from recorder.recall import features, pool, rank, weights
 from recorder.recall import scope as scopes
@@ -216,6 +217,21 @@ def by_category(tables: Mapping[str, Line]) -> str:
     )
 
 
+def placed(questions: Sequence[Line], transcripts: Path) -> list[Line]:
+    """Each question with its project: the first folder of its transcript, or of the one it is `asked_in`."""
+    return [
+        asked
+        if "project" in asked
+        else asked | {"project": first_cwd(transcripts / asked.get("transcript", asked.get("asked_in")))}
+        for asked in questions
+    ]
+
+
+def first_cwd(path: Path) -> str | None:
+    chunk = transcript.read(path, transcript.Cursor(), open_calls={}, final=True)
+    return next((event.cwd for event in chunk.events if event.cwd), None)
+
+
 def named(transcripts: Path, questions: Sequence[Line], into: Path) -> Path:
     """A folder with the transcripts the questions name; the given one when they name none."""
     wanted = sorted({asked["transcript"] for asked in questions if "transcript" in asked})
@@ -279,7 +295,7 @@ def run(given: argparse.Namespace, folder: Path) -> None:
     model = Model(given.models)
     scorer = Scorer(given.evalset, folder)
     if given.questions:
-        sets = {given.questions.stem: (lines(given.questions), given.transcripts)}
+        sets = {given.questions.stem: (placed(lines(given.questions), given.transcripts), given.transcripts)}
     else:
         coding = lines(given.evalset / "coding" / "questions.jsonl")
         sets = {
