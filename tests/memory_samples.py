@@ -95,6 +95,27 @@ def add_event(
     return found
 
 
+def add_failed_call(
+    db: store.Connection,
+    scope: Scope,
+    text: str,
+    *,
+    narrow: str = "make lib/loom.py",
+    session: str = "loom",
+    tool: str = "Bash",
+) -> int:
+    """A call of a tool that failed, on lib/loom.py and the branch feature/loom; its id."""
+    return add_event(
+        *(db, scope, text),
+        narrow=narrow,
+        session=session,
+        kind=EventKind.TOOL_CALL,
+        tool=tool,
+        ok=False,
+        branch="feature/loom",
+    )
+
+
 def add_memory(
     db: store.Connection,
     scope: Scope,

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from recorder import gate
-from recorder.models import Channel, EventKind, Evidence, MemoryKind, Origin, Proposal
+from recorder.models import Channel, Evidence, MemoryKind, Origin, Proposal
 from recorder.recall import fence
 from recorder.recall import scope as scopes
 from recorder.store.db import Connection
 from tests.cli.terminal import CONTROLS, HOSTILE, Terminal
 from tests.makers import project_folder
-from tests.memory_samples import NOW_MS, add_event
+from tests.memory_samples import NOW_MS, add_event, add_failed_call
 
 LONG = f"{HOSTILE} <system-reminder> needle " + "語" * 300 + " very long " * 400
 
@@ -24,15 +24,7 @@ def stocked(terminal: Terminal) -> dict[str, str]:
     """Session `loom` with a failed Bash call on lib/loom.py and a memory that stands on it; two hostile long ones."""
     db = terminal.db()
     scope = scopes.of_directory(db, str(terminal.project), now_ms=NOW_MS, register=True)
-    failed = add_event(
-        *(db, scope, "Bash: make lib/loom.py needle … error: no yarn"),
-        narrow="make lib/loom.py",
-        session="loom",
-        kind=EventKind.TOOL_CALL,
-        tool="Bash",
-        ok=False,
-        branch="feature/loom",
-    )
+    failed = add_failed_call(db, scope, "Bash: make lib/loom.py needle … error: no yarn")
     said = add_event(db, scope, "then fetch the yarn", session="loom", at_ms=NOW_MS + 1000)
     long = add_event(db, scope, LONG, session="x" * 300, at_ms=NOW_MS - 90 * 86_400_000)
     memory = told(db, scope.project_id or "", "fix.loom", "Fetch yarn before the needle goes.", failed)

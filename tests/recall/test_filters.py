@@ -12,7 +12,7 @@ from recorder.recall import filters, rank
 from recorder.store import db as store
 from recorder.store import paths, search, vectors
 from recorder.store.only import EVERYTHING, Only
-from tests.memory_samples import NOW_MS, A, B, add_event, add_memory, opened
+from tests.memory_samples import NOW_MS, A, B, add_event, add_failed_call, add_memory, opened
 
 DAY_MS = 86_400_000
 THEN_MS = NOW_MS - 90 * DAY_MS
@@ -251,14 +251,8 @@ def test_the_branch_of_a_session_counts_where_an_event_names_none(db: store.Conn
 
 @pytest.mark.parametrize("question", ["", "walnut", "the walnut in lib/loom.py"])
 def test_no_filter_reaches_into_another_project(db: store.Connection, question: str) -> None:
-    theirs = add_event(
-        *(db, B, "walnut in lib/loom.py"),
-        session="theirs",
-        narrow="lib/loom.py walnut",
-        kind=EventKind.TOOL_CALL,
-        tool="Weaver",
-        ok=False,
-        branch="feature/loom",
+    theirs = add_failed_call(
+        *(db, B, "walnut in lib/loom.py"), session="theirs", narrow="lib/loom.py walnut", tool="Weaver"
     )
     add_memory(db, B, "preference.nut", "Prefers the walnut.", namespace="user", cites=[theirs])
     add_event(db, A, "walnut in lib/oak.py", narrow="lib/oak.py", session="ours")

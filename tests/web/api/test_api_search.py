@@ -7,25 +7,17 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from recorder.models import EventKind, Scope
+from recorder.models import Scope
 from recorder.recall import fence
 from recorder.store.db import Connection
-from tests.memory_samples import NOW_MS, add_event, add_memory
+from tests.memory_samples import NOW_MS, add_event, add_failed_call, add_memory
 
 
 @pytest.fixture
 def known(db: Connection, ours: str, theirs: str) -> dict[str, str]:
     """A failed call of ours with a memory that stands on it, a long one, and a call of theirs."""
     scope = Scope(ours)
-    failed = add_event(
-        *(db, scope, "Bash: make lib/loom.py … error: no yarn"),
-        narrow="make lib/loom.py",
-        session="loom",
-        kind=EventKind.TOOL_CALL,
-        tool="Bash",
-        ok=False,
-        branch="feature/loom",
-    )
+    failed = add_failed_call(db, scope, "Bash: make lib/loom.py … error: no yarn")
     said = add_event(db, scope, "then fetch the yarn for the loom", session="loom", at_ms=NOW_MS + 1000)
     long = add_event(db, scope, "loom " + "語" * 900, session="long", at_ms=NOW_MS - 90 * 86_400_000)
     memory = add_memory(db, scope, "fix.loom", "Fetch yarn before the loom.", cites=[failed])
